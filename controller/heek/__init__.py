@@ -1,0 +1,3 @@
+"""The controller of an Ahyoheek table."""
+
+__version__ = "0.1.0"

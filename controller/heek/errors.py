@@ -1,0 +1,47 @@
+"""Every error the table raises, one line each.
+
+The text of an error names the thing, says what is wrong with it and what to do about it; it is
+shown to people as it is, without a traceback.
+"""
+
+from __future__ import annotations
+
+
+class TableError(Exception):
+    """Root of all errors that this package raises on purpose."""
+
+
+class ConfigError(TableError, ValueError):
+    """The configuration has mistakes; the text lists all of them, one a line."""
+
+
+class IllegalTransition(TableError, RuntimeError):
+    """The session was asked for a change of phase that its table does not hold."""
+
+
+class IllegalAction(TableError, ValueError):
+    """A game was given an action that its state does not allow."""
+
+
+class BackendError(TableError, RuntimeError):
+    """The pin backend that is configured cannot be opened."""
+
+
+class PanelError(TableError, OSError):
+    """The OLED does not answer, or is not there."""
+
+
+class JournalError(TableError, OSError):
+    """The journal cannot be opened, read or written."""
+
+
+class BatchRefused(JournalError, ValueError):
+    """The journal was given a batch that it can never keep: a gap in the numbers, a match twice."""
+
+
+class StoryError(TableError, ValueError):
+    """A story is not valid; the text names the file, the line and the mistake."""
+
+
+class DocumentsError(TableError, RuntimeError):
+    """Generated documents differ from what is committed."""
