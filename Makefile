@@ -1,0 +1,62 @@
+# The commands of this project, each one thin line around a real one. `make help` lists them.
+
+PYTHON ?= python3
+VENV := .venv/bin
+LOCKS := controller/requirements
+# Where an environment forbids Python to keep what it compiled, each start compiles anew; that
+# matters to those who wait for a demo or measure a start.
+KEEP_COMPILED := env -u PYTHONDONTWRITEBYTECODE
+
+.PHONY: help setup demo test check bench fuzz documents lock clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
+
+setup: .venv/.installed-dev ## .venv with everything that work on the project needs
+
+demo: .venv/.installed ## two matches in the terminal; FAST=1 at once, ARGS= for more
+	@$(KEEP_COMPILED) $(VENV)/heek demo $(if $(FAST),--fast) $(ARGS)
+
+test: .venv/.installed-dev ## all tests; says what was skipped and why; ARGS= for pytest
+	@$(VENV)/python -m pytest -rs $(ARGS)
+
+check: .venv/.installed-dev ## form, types, import contracts, generated documents
+	@$(VENV)/ruff format --check controller tests
+	@$(VENV)/ruff check controller tests
+	@$(VENV)/mypy
+	@$(VENV)/lint-imports --no-cache
+	@$(VENV)/python -m heek.wiring check
+
+bench: .venv/.installed-dev ## measure latency, speed, start, memory; writes JSON and a table
+	@$(KEEP_COMPILED) $(VENV)/python -m tests.bench $(ARGS)
+
+fuzz: .venv/.installed-dev ## ten thousand random stories
+	@$(VENV)/python -m tests.fuzz --stories 10000 $(ARGS)
+
+documents: .venv/.installed-dev ## write pinout, header drawing, boot settings, phase diagram
+	@$(VENV)/python -m heek.wiring write
+
+UV = $(firstword $(wildcard $(VENV)/uv) uv)
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	$(UPGRADE) pyproject.toml controller/build-backend.in
+
+lock: ## renew the hashed requirements (needs uv); UPGRADE=--upgrade for newer versions
+	@command -v $(UV) >/dev/null || { echo "heek needs uv to lock: $(VENV)/pip install uv" >&2; exit 1; }
+	@$(COMPILE) -o $(LOCKS).txt
+	@$(COMPILE) --extra dev -o $(LOCKS)-dev.txt
+	@$(COMPILE) --extra pi -o $(LOCKS)-pi.txt
+	@$(COMPILE) --extra pi-legacy -o $(LOCKS)-pi-legacy.txt
+
+clean: ## everything that can be made again, .venv too
+	@rm -rf .venv .venv-setup.log build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf controller/heek.egg-info
+	@find controller tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.installed: $(LOCKS).txt pyproject.toml
+	@PYTHON="$(PYTHON)" controller/setup-venv $(LOCKS).txt
+	@touch $@
+
+# What develops also runs: both stamps, so that a demo after a test installs nothing again.
+.venv/.installed-dev: $(LOCKS)-dev.txt pyproject.toml
+	@PYTHON="$(PYTHON)" controller/setup-venv $(LOCKS)-dev.txt
+	@touch .venv/.installed $@

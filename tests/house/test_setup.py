@@ -1,0 +1,133 @@
+"""Setting up says in one line what a machine lacks, and the commands are there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SETUP = ROOT / "controller" / "setup-venv"
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def _setup(folder: Path, python: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", SETUP, "no-lock.txt"],
+        cwd=folder,
+        env={"PATH": f"{folder}:{os.environ['PATH']}", "PYTHON": python},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def _fake(folder: Path, name: str, script: str) -> str:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return name
+
+
+def test_missing_python_is_one_line_with_the_package(tmp_path: Path) -> None:
+    """Without the Python that was asked for, one line names it and what to install."""
+    result = _setup(tmp_path, "python3-that-is-not-there")
+    assert result.returncode == 1
+    assert result.stderr == (
+        "heek needs Python 3.11 or newer, and there is no python3-that-is-not-there: "
+        "sudo apt install python3 python3-venv\n"
+    )
+
+
+def test_old_python_is_one_line(tmp_path: Path) -> None:
+    """A Python before 3.11 is refused by name before anything is made."""
+    result = _setup(tmp_path, _fake(tmp_path, "python3.9", "exit 1"))
+    assert result.returncode == 1
+    assert result.stderr.startswith("heek needs Python 3.11 or newer, python3.9 is older: ")
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_missing_venv_module_is_one_line_with_the_package(tmp_path: Path) -> None:
+    """A Python without venv or ensurepip, as Debian ships it, names python3-venv."""
+    python = _fake(tmp_path, "python3.13", 'case "$2" in *ensurepip*) exit 1;; esac')
+    result = _setup(tmp_path, python)
+    assert (result.returncode, result.stderr) == (
+        1,
+        "heek needs the venv module: sudo apt install python3-venv\n",
+    )
+
+
+def test_a_failing_venv_tells_its_last_words(tmp_path: Path) -> None:
+    """When making the folder fails, its last line is passed on."""
+    python = _fake(tmp_path, "python3.13", 'case "$1 $2" in "-m venv") echo "disk full"; exit 1;; esac')
+    result = _setup(tmp_path, python)
+    assert (result.returncode, result.stderr) == (1, "heek could not make .venv: disk full\n")
+
+
+def test_a_failing_install_names_the_lock_and_the_error(tmp_path: Path) -> None:
+    """When pip fails, one line has the lock's name, pip's own error and where the rest is."""
+    venv = tmp_path / ".venv" / "bin"
+    venv.mkdir(parents=True)
+    _fake(venv, "python", 'case "$1" in -m) echo noise; echo "ERROR: no network"; echo more; exit 1;; esac')
+    result = _setup(tmp_path, _fake(tmp_path, "python3.13", "exit 0"))
+    assert result.returncode == 1
+    assert result.stderr == (
+        "heek could not install what no-lock.txt names (the whole story: .venv-setup.log): "
+        "ERROR: no network\n"
+    )
+
+
+@needs_make
+def test_help_lists_every_command() -> None:
+    """`make help` has a line for each command that people are told to use."""
+    result = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = set(re.findall(r"make (\w+)\t", result.stdout))
+    phony = next(line for line in (ROOT / "Makefile").read_text().splitlines() if line.startswith(".PHONY:"))
+    assert listed == set(phony.split()[1:])
+    assert {"setup", "demo", "test", "check", "bench", "fuzz", "lock", "documents"} <= listed
+
+
+@needs_make
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["demo", "FAST=1"], ".venv/bin/heek demo --fast"),
+        (["demo", "ARGS=--terminal"], ".venv/bin/heek demo --terminal"),
+        (["fuzz"], ".venv/bin/python -m tests.fuzz --stories 10000"),
+        (["test", "ARGS=-k rules"], ".venv/bin/python -m pytest -rs -k rules"),
+    ],
+)
+def test_commands_are_what_they_say(arguments: list[str], command: str) -> None:
+    """Each command runs the real one, with the words that were given to it."""
+    result = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert command in " ".join(result.stdout.split())
+
+
+@needs_make
+def test_demo_needs_the_runtime_lock_alone() -> None:
+    """A cold `make demo` installs what runs, not what develops."""
+    result = subprocess.run(
+        ["make", "-n", "-W", "controller/requirements.txt", "demo"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "controller/setup-venv controller/requirements.txt" in result.stdout
+    assert "requirements-dev" not in result.stdout
+
+
+def test_ci_ends_with_the_tests() -> None:
+    """.ci/run may be executed, stops at the first failure, and its last act is `make test`."""
+    path = ROOT / ".ci" / "run"
+    assert os.access(path, os.X_OK)
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    assert lines[0] == "set -euo pipefail"
+    assert lines[-1] == "exec make test"
