@@ -1,0 +1,1 @@
+"""The pure session: stamped inputs and `now` in, events and a frozen view out."""

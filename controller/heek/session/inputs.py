@@ -1,0 +1,106 @@
+"""What the session is told, each stamped with the instant it happened at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from heek.clock import Instant
+from heek.kinds import Kind, Seat
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Something from outside; `at` is when it happened, not when the program got to it."""
+
+    order: ClassVar[int] = 0
+    """At equal stamps edges (0) come before the operator (1); the session's own timers come last."""
+
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed(Input):
+    """A contact closed after having been open for the debounce time, and it was no noise."""
+
+    seat: Seat
+    button: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class PressDiscarded(Input):
+    """A press that counts as none; `reason` is `chord` or `noise`."""
+
+    seat: Seat
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveWarned(Input):
+    """Both outer buttons have been held for 1 s; the seat stands up at `leaves_at` if they stay so."""
+
+    seat: Seat
+    leaves_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAbandoned(Input):
+    """One of the two was let go."""
+
+    seat: Seat
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveHeld(Input):
+    """Both outer buttons have been held for `leave_s`."""
+
+    seat: Seat
+
+
+@dataclass(frozen=True, slots=True)
+class ButtonHeld(Input):
+    """One button alone has been held for `hold_s`."""
+
+    seat: Seat
+    button: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class StuckReported(Input):
+    """A contact was closed at start-up, or has been for longer than `stuck_s`."""
+
+    seat: Seat
+    button: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class HealReported(Input):
+    """A stuck contact has been open for the debounce time."""
+
+    seat: Seat
+    button: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed(Input):
+    """A signed-in player takes the identity of a seat; refused with IllegalAction outside the lobby."""
+
+    order: ClassVar[int] = 1
+    seat: Seat
+    player: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorReset(Input):
+    """The operator sends everybody away."""
+
+    order: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StoodStill(Input):
+    """The program did nothing from `at` until `ended`, for longer than `table.gap_s`."""
+
+    order: ClassVar[int] = 1
+    ended: Instant

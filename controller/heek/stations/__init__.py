@@ -1,0 +1,1 @@
+"""The stations round the table: three buttons and an LED at each seat."""
