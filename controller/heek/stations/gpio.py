@@ -1,0 +1,169 @@
+"""The stations on gpiozero's pins: raw edges with their own stamps in, brightness out.
+
+Nothing of gpiozero's own button logic is used: no bounce time, no hold thread. A pin reports each edge
+with the stamp of its backend, and the callback does no more than hand it over.
+
+The backend that is configured opens, or the start stops with a reason and a remedy. There is no
+fall-back: gpiozero's own search for a pin factory is never asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from heek.clock import SECOND, Clock, Instant
+from heek.errors import BackendError
+from heek.kinds import KINDS, Kind, Seat
+from heek.stations.gestures import Edge
+
+PWM_FREQUENCY_HZ: Final = 200
+"""Fast enough that a dim LED does not flicker, slow enough for software PWM."""
+
+
+class Pins(Protocol):
+    """The GPIO numbers of one station (see `heek.wiring.pin_map.StationPins`)."""
+
+    @property
+    def seat(self) -> Seat: ...
+    @property
+    def pen(self) -> int: ...
+    @property
+    def page(self) -> int: ...
+    @property
+    def beetle(self) -> int: ...
+    @property
+    def led(self) -> int: ...
+
+
+def open_factory(backend: str, pin_factory: str, clock: Clock) -> Any:
+    """gpiozero's pin factory for `stations.backend` and `stations.pin_factory`.
+
+    Raises BackendError, with what to do, if that very one cannot be opened.
+    """
+    if backend == "mock":
+        from heek.stations.mock_pins import TableFactory
+
+        return TableFactory(clock)
+    remedy = 'on a machine without GPIO set stations.backend = "mock" to simulate the table'
+    try:
+        if pin_factory == "lgpio":
+            from gpiozero.pins.lgpio import LGPIOFactory
+
+            return LGPIOFactory()
+        from gpiozero.pins.rpigpio import RPiGPIOFactory
+
+        return RPiGPIOFactory()
+    except ImportError as error:
+        extra = "pi" if pin_factory == "lgpio" else "pi-legacy"
+        raise BackendError(
+            f"stations.pin_factory {pin_factory}: its Python module is not installed ({error}); "
+            f"install heek with the extra [{extra}], or {remedy}"
+        ) from None
+    except Exception as error:  # each backend has errors of its own; all mean that it does not open
+        raise BackendError(
+            f"stations.pin_factory {pin_factory} does not open: {_reason(error)}; check that this is a "
+            "Raspberry Pi, that /dev/gpiochip* is there and that the user is in the group gpio "
+            f"(sudo usermod -aG gpio USER); {remedy}"
+        ) from None
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).strip("'\" ") or type(error).__name__
+
+
+class Board:
+    """All stations of the table. `on_edge` is called in whatever thread the backend reports from.
+
+    `origin_ns` is where the table's instant 0 lies on the backend's clock, which is CLOCK_MONOTONIC for all of
+    them. Raises BackendError, naming pin and seat, if a pin cannot be had; what had
+    been claimed by then is let go again, dark.
+    """
+
+    def __init__(
+        self,
+        factory: Any,
+        stations: Sequence[Pins],
+        on_edge: Callable[[Edge], None],
+        *,
+        origin_ns: int = 0,
+        led_active_high: bool = True,
+        led_pwm: bool = True,
+    ) -> None:
+        from gpiozero import LED, PWMLED, InputDevice
+
+        self._factory = factory
+        self._on_edge = on_edge
+        self._origin_ns = origin_ns
+        self.led_pwm = led_pwm
+        self._buttons: dict[tuple[Seat, Kind], Any] = {}
+        self._lamps: dict[Seat, Any] = {}
+        self._levels: dict[Seat, float] = {}
+        self._callbacks: list[Callable[[float, int], None]] = []
+        using = ""
+        try:
+            for station in stations:
+                using = f"GPIO{station.led} (LED of seat {station.seat})"
+                self._lamps[station.seat] = (
+                    PWMLED(
+                        station.led,
+                        active_high=led_active_high,
+                        frequency=PWM_FREQUENCY_HZ,
+                        pin_factory=factory,
+                    )
+                    if led_pwm
+                    else LED(station.led, active_high=led_active_high, pin_factory=factory)
+                )
+                self._levels[station.seat] = 0.0
+            for station in stations:
+                for kind in KINDS:
+                    number = getattr(station, kind.value)
+                    using = f"GPIO{number} (button {kind.value} of seat {station.seat})"
+                    button = InputDevice(number, pull_up=True, pin_factory=factory)
+                    self._buttons[station.seat, kind] = button
+                    self._listen(station.seat, kind, button.pin)
+        except Exception as error:  # each backend has errors of its own
+            self.close()
+            raise BackendError(
+                f"{using} cannot be used: {_reason(error)}; if it is busy, another program or an overlay "
+                "in config.txt holds it: stop that, or give the station another pin"
+            ) from None
+
+    def _listen(self, seat: Seat, kind: Kind, pin: Any) -> None:
+        def changed(ticks: float, state: int) -> None:
+            at: Instant = round(ticks * SECOND) - self._origin_ns
+            self._on_edge(Edge(at, seat, kind, not state))
+
+        # gpiozero keeps only a weak reference to what it calls.
+        self._callbacks.append(changed)
+        pin.bounce = None
+        pin.edges = "both"
+        pin.when_changed = changed
+
+    def closed_contacts(self) -> list[tuple[Seat, Kind]]:
+        """The contacts that are closed at this moment."""
+        return [key for key, button in self._buttons.items() if not button.pin.state]
+
+    def light(self, seat: Seat, level: float) -> None:
+        """Set an LED to 0.0 (off) to 1.0; writes nothing if it shows that already."""
+        if self._levels.get(seat) != level:
+            self._levels[seat] = level
+            self._lamps[seat].value = level if self.led_pwm else float(level >= 0.5)
+
+    def close(self) -> None:
+        """Switch every LED off and let all pins go; may be called twice and never raises."""
+        for lamp in self._lamps.values():
+            _quietly(lamp.off)
+            _quietly(lamp.close)
+        for button in self._buttons.values():
+            _quietly(button.close)
+        self._lamps, self._buttons, self._callbacks = {}, {}, []
+        _quietly(self._factory.close)
+
+
+def _quietly(step: Callable[[], object]) -> None:
+    """The table is being put away: one pin that fails must not keep the others lit."""
+    try:
+        step()
+    except Exception:  # the pin is gone already
+        return

@@ -1,0 +1,81 @@
+"""gpiozero's mock pins made honest: stamps of their own, and a finger that stays on the button.
+
+The stock mock takes its stamps from the real clock, keeps every state it ever had, and opens a contact
+when the program sets a pull, so that a button held at start-up silently is not held any more. These
+pins stamp with the table's clock (or with the stamp of a late edge), keep nothing, and stay where the
+outside world has put them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from gpiozero.pins.mock import MockFactory, MockPWMPin
+
+from heek.clock import SECOND, Clock, Instant
+
+
+class TablePin(MockPWMPin):  # type: ignore[misc]
+    """A pin of the mock header: driven from outside as an input, read from outside as an output."""
+
+    def __init__(self, factory: TableFactory, info: Any) -> None:
+        self._driven: bool | None = None
+        self._state: float
+        self._last_change: float
+        self.states: list[object]
+        super().__init__(factory, info)
+
+    def drive(self, level: bool, stamp: Instant | None = None) -> None:
+        """The outside world puts the line to `level`; `stamp` is when it did, by default now."""
+        self._driven = level
+        if self._function != "input":
+            return
+        factory = cast("TableFactory", self.factory)
+        factory.stamp = stamp
+        try:
+            if level:
+                self.drive_high()
+            else:
+                self.drive_low()
+        finally:
+            factory.stamp = None
+
+    @property
+    def level(self) -> float:
+        """What a meter on the line would show: 0.0 to 1.0."""
+        return float(self._state)
+
+    def _set_pull(self, value: str) -> None:
+        driven = self._driven
+        super()._set_pull(value)
+        if driven is not None and self._state != driven:
+            self._state = driven
+
+    def _change_state(self, value: float) -> bool:
+        if self._state == value:
+            return False
+        self._state = value
+        self._last_change = self.factory.ticks()
+        return True
+
+    def clear_states(self) -> None:
+        self._last_change = 0.0
+        self.states = []
+
+
+class TableFactory(MockFactory):  # type: ignore[misc]
+    """Mock pins of a Raspberry Pi 4; their ticks are seconds on the monotonic clock, as lgpio's are."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.stamp: Instant | None = None
+        """While a late edge is handed over: when it really happened, on the table's clock."""
+        super().__init__(revision="c03114", pin_class=TablePin)
+
+    def ticks(self) -> float:
+        at = self._clock.now() if self.stamp is None else self.stamp
+        return (self._clock.origin_ns + at) / SECOND
+
+    def line(self, number: int) -> TablePin:
+        """The line of a GPIO number, made if it is not claimed yet."""
+        return cast("TablePin", self.pin(number))
