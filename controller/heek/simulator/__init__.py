@@ -1,0 +1,1 @@
+"""The table on honest fakes under virtual time, and the stories that drive it."""
