@@ -1,0 +1,22 @@
+"""Append, replay, results and outbox in one SQLite file that survives a pulled plug."""
+
+from heek.journal.reader import JournalReader, read_journal
+from heek.journal.records import Batch, Entry, Result, SnapshotLabel
+from heek.journal.store import Journal, open_journal
+from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterStatus, Written
+
+__all__ = [
+    "Batch",
+    "Entry",
+    "InlineExecutor",
+    "Journal",
+    "JournalReader",
+    "JournalWriter",
+    "NotSaved",
+    "Result",
+    "SnapshotLabel",
+    "WriterStatus",
+    "Written",
+    "open_journal",
+    "read_journal",
+]

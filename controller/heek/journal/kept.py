@@ -1,0 +1,91 @@
+"""Reads what the journal has kept; the same for the daemon and for who looks on.
+
+Reads are short on purpose: whole pages of rows are fetched at once, so that nobody who reads slowly
+holds an old state of the file and lets the write-ahead log grow without end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from heek.errors import JournalError
+from heek.journal.checks import check, deltas_of
+from heek.journal.records import Entry, Result, SnapshotLabel
+from heek.journal.schema import trouble
+
+_PAGE: Final = 500
+
+
+class KeptRecords:
+    """What stands in a journal. All methods raise JournalError when the file cannot be read."""
+
+    def __init__(self, db: sqlite3.Connection, file: Path) -> None:
+        self._db = db
+        self.file: Final = file
+
+    def last_seq(self) -> int:
+        """The number of the last event, 0 if there is none."""
+        return int(self._rows("SELECT coalesce(max(seq), 0) FROM events")[0][0])
+
+    def events(self, after_seq: int = 0, limit: int | None = None) -> Iterator[Entry]:
+        """The events with numbers above `after_seq`, in order, at most `limit` of them."""
+        left = limit
+        while left is None or left > 0:
+            page = _PAGE if left is None else min(_PAGE, left)
+            rows = self._rows(
+                "SELECT seq, at_ns, event, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?",
+                (after_seq, page),
+            )
+            for row in rows:
+                yield Entry(*row)
+            if len(rows) < page:
+                return
+            after_seq = rows[-1][0]
+            left = None if left is None else left - page
+
+    def results(self) -> Iterator[Result]:
+        """Every result, in the order in which they were written."""
+        after = 0
+        while rows := self._rows(
+            "SELECT number, match, record FROM results WHERE number > ? ORDER BY number LIMIT ?",
+            (after, _PAGE),
+        ):
+            for _, match, record in rows:
+                yield Result(match, record)
+            after = rows[-1][0]
+
+    def waiting(self) -> int:
+        """How many results the KI has not acknowledged."""
+        return int(self._rows("SELECT count(*) FROM outbox WHERE state = 'waiting'")[0][0])
+
+    def player_deltas(self) -> dict[str, int]:
+        """Ranking-points won and lost by KI number in results that are not yet acknowledged."""
+        rows = self._rows("SELECT record FROM results JOIN outbox USING(match) WHERE state = 'waiting'")
+        totals: dict[str, int] = {}
+        for (record,) in rows:
+            for player, delta in deltas_of(record):
+                totals[player] = totals.get(player, 0) + delta
+        return totals
+
+    def snapshot(self) -> tuple[bytes, SnapshotLabel] | None:
+        """The newest state of the session and when it was taken; None if there never was one."""
+        rows = self._rows("SELECT state, boot, mono_ns, wall_s, trust FROM snapshot")
+        return (rows[0][0], SnapshotLabel(*rows[0][1:])) if rows else None
+
+    def verify(self) -> list[str]:
+        """Everything that is wrong with the journal, one line each; empty if it is sound."""
+        try:
+            return check(self._db)
+        except sqlite3.Error as error:
+            return [str(trouble(self.file, error))]
+
+    def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.ProgrammingError as error:
+            raise JournalError(f"{self.file}: {error}") from None
+        except sqlite3.Error as error:
+            raise trouble(self.file, error) from None

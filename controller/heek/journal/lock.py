@@ -1,0 +1,52 @@
+"""One daemon on one state folder: a lock that the kernel takes back when its holder dies."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Final
+
+from heek.errors import JournalError
+from heek.journal.schema import not_writable
+
+LOCK_NAME: Final = "journal.lock"
+
+
+class FolderLock:
+    """The lock on a state folder, held from its making until `release` or the process's death.
+
+    Raises JournalError if somebody else has it (naming the process), or if the folder cannot be
+    written. The file itself stays: to remove it would let two holders lock two files of one name.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import fcntl
+
+        try:
+            self._handle = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise not_writable(folder, error) from None
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+        except BlockingIOError:
+            holder = os.pread(self._handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            self.release()
+            raise JournalError(
+                f"{folder}: another heek runs on this state folder (pid {holder}); "
+                "stop that one, or give this one its own table.state_dir"
+            ) from None
+        except OSError as error:
+            # A full disk must not keep a table from playing: the number is for a message alone.
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                return
+            self.release()
+            raise not_writable(folder, error) from None
+
+    def release(self) -> None:
+        """Let others have the folder; harmless when done already."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)

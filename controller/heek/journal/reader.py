@@ -1,0 +1,124 @@
+"""Opens a journal to look at, beside a running daemon or without one; writes and makes nothing.
+
+SQLite's write-ahead log needs a second file, -shm, that a reader would make if it is missing. Three
+cases, then: with -shm (a daemon runs, or died) it is mapped read-only; without -shm and without a
+log (a clean end) the file is complete by itself and opened as one that nobody changes; without -shm
+but with a log (files copied from a card) both are copied to a folder of ours and read there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from heek.errors import JournalError
+from heek.journal.kept import KeptRecords
+from heek.journal.schema import BUSY_MS, FILE_NAME, check_version, trouble
+
+if TYPE_CHECKING:
+    import tempfile
+
+
+def read_journal(path: Path) -> JournalReader:
+    """Open the journal in a state folder, or a journal file, for reading only.
+
+    Raises JournalError if there is none, or it is empty, no journal, damaged, a newer version's, not
+    readable for this user or locked.
+    """
+    file = path
+    try:
+        file = path / FILE_NAME if path.is_dir() else path
+        size = file.stat().st_size
+    except FileNotFoundError:
+        raise JournalError(
+            f"{file}: there is no journal; `heek run` makes one, in the folder that table.state_dir names"
+        ) from None
+    except OSError as error:
+        raise JournalError(
+            f"{file}: cannot be read ({error.strerror}); run as the user who runs heek"
+        ) from None
+    if size == 0:
+        raise JournalError(f"{file}: is empty, so it is no journal; bring it back from a copy")
+    return JournalReader(file)
+
+
+class JournalReader(KeptRecords):
+    """A journal open for reading. Made by `read_journal`."""
+
+    def __init__(self, file: Path) -> None:
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._alone = False
+        super().__init__(self._connect(file), file)
+        try:
+            if check_version(self._db, file) == 0:
+                raise JournalError(f"{file}: has no tables, so it is no journal; bring it back from a copy")
+        except sqlite3.OperationalError as error:
+            self.close()
+            raise trouble(file, error) from None
+        except sqlite3.Error as error:
+            self.close()
+            raise JournalError(
+                f"{file}: is no journal, or is damaged ({error}); nothing was changed"
+            ) from None
+        except JournalError:
+            self.close()
+            raise
+
+    def verify(self) -> list[str]:
+        """Everything that is wrong with the journal, one line each; empty if it is sound."""
+        faults = super().verify()
+        if faults and self._alone and _beside(self.file, "-shm").exists():
+            # A daemon started meanwhile and wrote into the file that we took for a still one.
+            self._db.close()
+            self._db = self._connect(self.file)
+            faults = super().verify()
+        return faults
+
+    def close(self) -> None:
+        """Close the file; harmless when done already."""
+        self._db.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+
+    def __enter__(self) -> JournalReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _connect(self, file: Path) -> sqlite3.Connection:
+        log, shared = _beside(file, "-wal"), _beside(file, "-shm")
+        self._alone = False
+        try:
+            if shared.exists():
+                options = "mode=ro&readonly_shm=1"
+            elif log.exists() and log.stat().st_size > 0:
+                file = self._copied(file, log)
+                options = "mode=rw"
+            else:
+                self._alone = True
+                options = "mode=ro&immutable=1"
+            uri = f"{file.absolute().as_uri()}?{options}"
+            return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_MS / 1000)
+        except OSError as error:
+            raise JournalError(f"{file}: cannot be read ({error.strerror or error})") from None
+        except sqlite3.Error as error:
+            raise trouble(file, error) from None
+
+    def _copied(self, file: Path, log: Path) -> Path:
+        # Rarely needed, and slow to import on a small machine.
+        import shutil
+        import tempfile
+
+        self._copy = tempfile.TemporaryDirectory(prefix="heek-journal-")
+        for source in (file, log):
+            shutil.copyfile(source, Path(self._copy.name) / source.name)
+        return Path(self._copy.name) / file.name
+
+
+def _beside(file: Path, suffix: str) -> Path:
+    return file.with_name(file.name + suffix)

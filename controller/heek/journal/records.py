@@ -1,0 +1,60 @@
+"""What goes into the journal and comes out of it, as frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from heek.clock import Instant
+
+Trust: TypeAlias = str
+"""How far the wall clock can be believed: `none`, `saved`, `ntp` or `service`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event of the table."""
+
+    seq: int
+    """From 1, without gaps, over the table's whole life."""
+    at_ns: Instant
+    event: str
+    body: str
+    """The whole line of the event as JSON text, `seq`, `at` and `event` included."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotLabel:
+    """When a snapshot was taken, by every clock there is; so that a restart can tell how long it was off."""
+
+    boot: str
+    """The machine's boot id: with the same one, `mono_ns` of both can be compared."""
+    mono_ns: int
+    wall_s: float
+    """Seconds since 1970."""
+    trust: Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One finished match, to be kept for ever and sent to the KI once."""
+
+    match: str
+    """UUID; there is one result of a match."""
+    record: bytes
+    """JSON object with `seats`: a list of objects with `seat`, `kind`, `player`, `name`, `stake`, `delta`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one transaction writes: all of it or nothing."""
+
+    entries: tuple[Entry, ...]
+    """Their numbers go on from the last one written."""
+    sync: bool
+    """Whether it must survive a pulled plug; else it survives the death of the process alone."""
+    snapshot: bytes | None
+    """The session's state after these entries, opaque; None: the snapshot before stays, with its label."""
+    label: SnapshotLabel
+    """Of `snapshot`; not kept without one."""
+    results: tuple[Result, ...] = ()

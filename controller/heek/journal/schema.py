@@ -1,0 +1,188 @@
+"""The journal's tables, and how their file is opened, made and judged sound.
+
+`user_version` is the version of the schema, `application_id` says that the file is ours. An event, a
+result and its place in the outbox are never changed or removed here; only the snapshot is replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from heek.errors import JournalError
+
+FILE_NAME: Final = "journal.sqlite3"
+MARKER_NAME: Final = "journal.kept"
+"""Says that a journal was made here. SQLite takes an emptied file for a new one, and an integrity
+check answers "ok" to it; only a mark outside of the file can tell that there was something in it."""
+
+VERSION: Final = 1
+APPLICATION_ID: Final = 0x6865656B  # "heek"
+
+BUSY_MS: Final = 250
+"""How long to wait for somebody else's lock. Short: the table plays on and tries again."""
+
+_TABLES: Final = (
+    """CREATE TABLE events(
+        seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, event TEXT NOT NULL, body TEXT NOT NULL)""",
+    """CREATE TABLE snapshot(
+        id INTEGER PRIMARY KEY CHECK(id = 1), state BLOB NOT NULL,
+        boot TEXT NOT NULL, mono_ns INTEGER NOT NULL, wall_s REAL NOT NULL, trust TEXT NOT NULL)""",
+    "CREATE TABLE results(number INTEGER PRIMARY KEY, match TEXT NOT NULL UNIQUE, record BLOB NOT NULL)",
+    """CREATE TABLE outbox(
+        position INTEGER PRIMARY KEY AUTOINCREMENT,
+        match TEXT NOT NULL UNIQUE REFERENCES results(match),
+        state TEXT NOT NULL DEFAULT 'waiting')""",
+)
+
+
+def open_database(folder: Path) -> sqlite3.Connection:
+    """Open the journal of a state folder for writing, made if there was none, checked if there was.
+
+    The caller holds the folder's lock. Raises JournalError with a remedy.
+    """
+    file, marker = folder / FILE_NAME, folder / MARKER_NAME
+    # By its size alone: to open and close the file beside SQLite would drop SQLite's own locks on it.
+    size = file.stat().st_size if file.exists() else 0
+    had_data = marker.exists()
+    log = file.with_name(f"{FILE_NAME}-wal")
+    witnesses = [marker] if had_data else []
+    if log.exists() and log.stat().st_size > 0:
+        # SQLite would delete the log of an empty file, and with it what may be saved by hand.
+        witnesses.append(log)
+    if size == 0 and witnesses:
+        gone = "is empty" if file.exists() else "is gone"
+        names = " and ".join(witness.name for witness in witnesses)
+        raise JournalError(
+            f"{file}: {gone}, though {names} beside it {'says' if len(witnesses) == 1 else 'say'} that a "
+            f"journal was kept here; bring it back from a copy, or, to begin anew on purpose, remove {names}"
+        )
+    try:
+        db = sqlite3.connect(file, isolation_level=None, timeout=BUSY_MS / 1000)
+    except sqlite3.Error as error:
+        raise trouble(file, error) from None
+    try:
+        _settle(db, file, had_data)
+        if not had_data:
+            _mark(marker)
+    except sqlite3.Error as error:
+        db.close()
+        raise trouble(file, error) from None
+    except OSError as error:
+        db.close()
+        if isinstance(error, JournalError):
+            raise
+        raise not_writable(folder, error) from None
+    return db
+
+
+def check_version(db: sqlite3.Connection, file: Path) -> int:
+    """The schema's version, 0 for a file without any table; raises JournalError if it is not for us."""
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    application = int(db.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+    if application != APPLICATION_ID and (application or tables or version):
+        raise JournalError(
+            f"{file}: is another program's database; set table.state_dir to a folder of its own"
+        )
+    if version > VERSION:
+        raise JournalError(
+            f"{file}: was written by a newer heek (schema {version}, this one knows {VERSION}); "
+            "install that version again, or set table.state_dir to another folder"
+        )
+    return version
+
+
+def trouble(file: Path, error: sqlite3.Error) -> JournalError:
+    """What SQLite refused, with what to do about it."""
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        remedy = "another program has it open; close that program (an SQLite browser?)"
+    elif "readonly" in text or "unable to open" in text:
+        remedy = (
+            "check that the user who runs heek may write the file and its folder, and that the card is sound"
+        )
+    elif "full" in text or "disk I/O" in text:
+        remedy = "check that there is space left on the card and that it is sound"
+    elif "malformed" in text or "not a database" in text or type(error) is sqlite3.DatabaseError:
+        return damaged(file, text)
+    else:
+        remedy = "check the card and the folder"
+    return JournalError(f"{file}: {text}; {remedy}")
+
+
+def damaged(file: Path, what: str) -> JournalError:
+    """The file is broken; it stays where and as it is."""
+    return JournalError(
+        f"{file}: is damaged ({what}); nothing was changed or deleted: move it and its -wal and -shm files "
+        f"aside together with {MARKER_NAME}, or bring all back from a copy, then start again"
+    )
+
+
+def not_writable(folder: Path, error: OSError) -> JournalError:
+    """The state folder cannot be made or written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        remedy = "make room on the card"
+    elif error.errno in (errno.EEXIST, errno.ENOTDIR):
+        remedy = "set table.state_dir to a folder"
+    else:
+        remedy = (
+            "give the folder to the user who runs heek, or set table.state_dir to one that is that user's"
+        )
+    return JournalError(f"{folder}: cannot be written ({error.strerror or error}); {remedy}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in a folder survive a pulled plug."""
+    # Some file systems cannot do that; it is no reason not to play.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
+    db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+    version = check_version(db, file)
+    if version == 0 and had_data:
+        raise damaged(file, "it has no tables")
+    if version != 0:
+        # Checked before anything is written: what is damaged must stay as it is.
+        found = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
+        if found != ["ok"]:
+            raise damaged(file, " ".join("; ".join(found).split()))
+    mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise JournalError(
+            f"{file}: this file system cannot keep a write-ahead log (journal mode {mode}); "
+            "set table.state_dir to a folder on a local disk"
+        )
+    db.execute("PRAGMA foreign_keys = ON")
+    # About 4 MB of log before it is carried over, and no more than that left lying afterwards.
+    db.execute("PRAGMA wal_autocheckpoint = 1000")
+    db.execute("PRAGMA journal_size_limit = 4194304")
+    db.execute("PRAGMA synchronous = FULL")
+    if version == 0:
+        db.execute("BEGIN IMMEDIATE")
+        for table in _TABLES:
+            db.execute(table)
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {VERSION}")
+        db.execute("COMMIT")
+
+
+def _mark(marker: Path) -> None:
+    # After the tables are durable: the other way round a cut in between would look like a loss.
+    handle = os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.write(handle, b"A journal is kept here; heek refuses to start when its file is gone or empty.\n")
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    sync_folder(marker.parent)

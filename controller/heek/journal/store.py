@@ -1,0 +1,195 @@
+"""The journal that the daemon writes: one transaction a batch, all of it or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from heek.errors import BatchRefused, JournalError
+from heek.journal.checks import deltas_of
+from heek.journal.kept import KeptRecords
+from heek.journal.lock import FolderLock
+from heek.journal.records import Batch, Result
+from heek.journal.schema import FILE_NAME, not_writable, open_database, sync_folder, trouble
+
+_INSERT_EVENT: Final = "INSERT INTO events(seq, at_ns, event, body) VALUES(?, ?, ?, ?)"
+_REPLACE_SNAPSHOT: Final = (
+    "INSERT OR REPLACE INTO snapshot(id, state, boot, mono_ns, wall_s, trust) VALUES(1, ?, ?, ?, ?, ?)"
+)
+_INSERT_RESULT: Final = "INSERT INTO results(match, record) VALUES(?, ?)"
+_INSERT_OUTBOX: Final = "INSERT INTO outbox(match) VALUES(?)"
+
+
+def open_journal(state_dir: Path) -> Journal:
+    """Open the journal of a state folder, made if there is none, for this process alone.
+
+    Raises JournalError, with what to do, if the folder cannot be written, another heek runs on it, the
+    file is damaged, emptied, another program's or a newer version's. Nothing is ever deleted.
+    """
+    try:
+        made = not state_dir.exists()
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if made:
+            sync_folder(state_dir.parent)
+    except OSError as error:
+        raise not_writable(state_dir, error) from None
+    lock = FolderLock(state_dir)
+    try:
+        return Journal(open_database(state_dir), state_dir / FILE_NAME, lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+class Journal(KeptRecords):
+    """An open journal; belongs to the thread that opened it. Made by `open_journal`."""
+
+    def __init__(self, db: sqlite3.Connection, file: Path, lock: FolderLock) -> None:
+        super().__init__(db, file)
+        self._lock = lock
+        # None: not known, ask the file.
+        self._last: int | None = None
+        self._sync: bool | None = None
+        self._deltas: dict[str, int] | None = None
+
+    def last_seq(self) -> int:
+        """The number of the last event, 0 if there is none."""
+        if self._last is None:
+            self._last = super().last_seq()
+        return self._last
+
+    def player_deltas(self) -> dict[str, int]:
+        """Ranking-points won and lost by KI number in results that are not yet acknowledged."""
+        if self._deltas is None:
+            self._deltas = super().player_deltas()
+        return dict(self._deltas)
+
+    def append(self, batch: Batch) -> None:
+        """Write a batch in one transaction; with `batch.sync` it is on the card when this returns.
+
+        Raises BatchRefused if its numbers do not go on from the last one, a match has a result already,
+        or a value cannot be kept: to try again is of no use. Raises JournalError if it could not be
+        written (full, read-only, broken, locked): to try the same batch again may help. Either way
+        nothing of it is in the journal.
+        """
+        last = self.last_seq()
+        for place, entry in enumerate(batch.entries, start=1):
+            if entry.seq != last + place:
+                raise BatchRefused(
+                    f"{self.file}: event {entry.seq} cannot come after {last + place - 1}; "
+                    "numbers go up by one without gaps"
+                )
+        records = [_row(result) for result in batch.results]
+        try:
+            self._write(batch, records)
+        except BaseException as error:
+            self._last = self._sync = self._deltas = None
+            self._roll_back()
+            if isinstance(error, sqlite3.IntegrityError):
+                raise BatchRefused(f"{self.file}: {error}; a number or a match is there already") from None
+            if isinstance(error, OverflowError | UnicodeError | sqlite3.InterfaceError):
+                raise BatchRefused(f"{self.file}: a value cannot be kept: {error}") from None
+            if isinstance(error, sqlite3.ProgrammingError):
+                # A wrong thread, or a journal that is closed: a mistake of ours, not of the card.
+                raise BatchRefused(f"{self.file}: {error}") from None
+            if isinstance(error, sqlite3.Error):
+                raise trouble(self.file, error) from None
+            raise
+        self._last = last + len(batch.entries)
+        if self._deltas is not None:
+            for result in batch.results:
+                for player, delta in deltas_of(result.record):
+                    self._deltas[player] = self._deltas.get(player, 0) + delta
+
+    def _write(self, batch: Batch, records: list[tuple[str, bytes]]) -> None:
+        db = self._db
+        if batch.sync is not self._sync:
+            # In a write-ahead log FULL syncs at each commit, and with it every commit before; NORMAL
+            # leaves that to the next FULL one or to the checkpoint.
+            db.execute("PRAGMA synchronous = FULL" if batch.sync else "PRAGMA synchronous = NORMAL")
+            self._sync = batch.sync
+        db.execute("BEGIN IMMEDIATE")
+        db.executemany(
+            _INSERT_EVENT, [(entry.seq, entry.at_ns, entry.event, entry.body) for entry in batch.entries]
+        )
+        if batch.snapshot is not None:
+            label = batch.label
+            db.execute(
+                _REPLACE_SNAPSHOT, (batch.snapshot, label.boot, label.mono_ns, label.wall_s, label.trust)
+            )
+        for match, record in records:
+            db.execute(_INSERT_RESULT, (match, record))
+            db.execute(_INSERT_OUTBOX, (match,))
+        db.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        # After some failures SQLite has rolled back by itself.
+        with contextlib.suppress(sqlite3.Error):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    def log_bytes(self) -> int:
+        """The size of the write-ahead log; much more than 4 MB means that somebody holds an old state."""
+        try:
+            return self.file.with_name(f"{FILE_NAME}-wal").stat().st_size
+        except OSError:
+            return 0
+
+    def checkpoint(self) -> None:
+        """Carry the write-ahead log over into the file, as far as readers allow: for quiet moments.
+
+        Raises JournalError if the card does not take it; nothing is lost by that.
+        """
+        self._rows("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        """Carry everything over into the one file and let go of the folder; harmless when done already."""
+        # What cannot be carried over stays in the log, where the next start finds it.
+        with contextlib.suppress(sqlite3.Error):
+            self._roll_back()
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            self._db.close()
+        except sqlite3.Error as error:
+            raise JournalError(f"{self.file}: cannot be closed: {error}") from None
+        finally:
+            self._lock.release()
+
+    def abandon(self) -> None:
+        """Let go of everything as the death of the process would: no commit, no checkpoint.
+
+        For stories in which the power is cut: what was not committed is gone, the log stays as it is.
+        """
+        # SQLite carries the log over when the last one closes. A reader that closes after us, and cannot
+        # write, keeps it from that.
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._lock.release)
+            with contextlib.suppress(sqlite3.Error):
+                witness = sqlite3.connect(f"{self.file.absolute().as_uri()}?mode=ro", uri=True)
+                stack.callback(witness.close)
+                witness.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            self._db.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _row(result: Result) -> tuple[str, bytes]:
+    """A result as it is written; raises BatchRefused if the KI could never make sense of it."""
+    try:
+        seats = json.loads(result.record)["seats"]
+        sound = isinstance(seats, list) and all(isinstance(seat, dict) for seat in seats)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        sound = False
+    if not sound or not result.match:
+        raise BatchRefused(f"result {result.match!r}: its record must be a JSON object with a list of seats")
+    return result.match, result.record

@@ -1,0 +1,261 @@
+"""Writes batches in order on one thread, and keeps what the card does not take until it does.
+
+The table must play on whether its card is full, read-only or broken. So a batch that cannot be
+written is kept in memory, its future says so at once (`NotSaved`), and it is tried again, first and
+in order, before the next one: the numbers in the file never have a gap, and nothing is lost while the
+process lives. Only when the card stays away for hours is memory bounded: past `limit` events the
+bodies of further ones are given up, and `entry_lost` stands for each number when writing works
+again. Batches with a result are kept whole whatever happens.
+
+Everything runs on the executor that is passed in: one worker thread for a real table, in which the
+database connection then lives, or `InlineExecutor` under virtual time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, ParamSpec, TypeAlias, TypeVar
+
+from heek.clock import SECOND, Clock, Duration, Instant, seconds_text
+from heek.errors import BatchRefused, JournalError
+from heek.journal.records import Batch, Entry, SnapshotLabel
+from heek.journal.store import Journal, open_journal
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+LIMIT: Final = 10_000
+"""Events kept in memory: more than two hours of lively play, some three megabytes."""
+
+RETRY: Final[Duration] = SECOND
+"""No attempt sooner than this after one that failed, so that a broken card does not stall each press."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The batch is in the journal, and on the card if it asked for that."""
+
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotSaved:
+    """The batch is kept in memory and will be tried again; should the process die now, it is gone."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Written | NotSaved
+
+
+@dataclass(frozen=True, slots=True)
+class WriterStatus:
+    """How writing goes."""
+
+    failing_since: Instant | None = None
+    """When the first batch that is still unwritten failed; None: all is written."""
+    reason: str = ""
+    """What the first failure said; empty when all is written."""
+    waiting: int = 0
+    """Events that are not in the journal yet."""
+    lost: int = 0
+    """Events since the start whose bodies were given up for lack of memory."""
+
+    @property
+    def saving(self) -> bool:
+        """Whether everything so far is in the journal."""
+        return self.failing_since is None
+
+
+class InlineExecutor(Executor):
+    """Runs each call at once, on the caller's thread: the same code under virtual time."""
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Run the call and return its future, finished already."""
+        future: Future[_T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@dataclass(slots=True)
+class _Gap:
+    """A run of events given up for lack of memory, and the newest state that came with them."""
+
+    first: int
+    last: int
+    at_ns: Instant
+    snapshot: bytes | None
+    label: SnapshotLabel
+
+    def take_state(self, batch: Batch) -> None:
+        """The state of a later batch goes in place of ours."""
+        if batch.snapshot is not None:
+            self.snapshot, self.label = batch.snapshot, batch.label
+
+    def batch(self) -> Batch:
+        def lost(seq: int) -> Entry:
+            body = f'{{"seq":{seq},"at":{seconds_text(self.at_ns)},"event":"entry_lost"}}'
+            return Entry(seq, self.at_ns, "entry_lost", body)
+
+        entries = tuple(lost(seq) for seq in range(self.first, self.last + 1))
+        return Batch(entries, True, self.snapshot, self.label)
+
+
+class JournalWriter:
+    """The daemon's hand on the journal. `submit` and `status` may be used from any thread."""
+
+    def __init__(
+        self,
+        state_dir: Path,
+        executor: Executor,
+        clock: Clock,
+        *,
+        limit: int = LIMIT,
+        opener: Callable[[Path], Journal] = open_journal,
+    ) -> None:
+        """Open the journal on the executor's thread; raises JournalError as `open_journal` does.
+
+        The executor must run one call at a time, in order, always on the same thread.
+        """
+        self._executor = executor
+        self._clock = clock
+        self._limit = limit
+        self._backlog: deque[Batch | _Gap] = deque()
+        self._waiting = 0
+        self._lost = 0
+        self._tried_at: Instant = 0
+        self._status = WriterStatus()
+        self._journal: Journal = executor.submit(opener, state_dir).result()
+        self._tail = executor.submit(self._journal.last_seq).result()
+
+    @property
+    def status(self) -> WriterStatus:
+        """How writing goes; one consistent value."""
+        return self._status
+
+    def submit(self, batch: Batch) -> Future[Outcome]:
+        """Write a batch after all before it.
+
+        The future resolves as soon as it is known whether the batch is written; it raises BatchRefused
+        if the batch itself is wrong, which nothing but a mistake in this program can cause.
+        """
+        return self._executor.submit(self._accept, batch)
+
+    def ask(self, question: Callable[[Journal], _T]) -> Future[_T]:
+        """Have something read from the journal, on its own thread, after all batches before."""
+        return self._executor.submit(question, self._journal)
+
+    def retry(self) -> Future[WriterStatus]:
+        """Try again what is not written, without a new batch: for a timer while `status` is not saving."""
+
+        def attempt() -> WriterStatus:
+            self._drain(force=False)
+            return self._status
+
+        return self._executor.submit(attempt)
+
+    def close(self) -> WriterStatus:
+        """Try the rest one last time and close the journal; what it returns says if anything is lost."""
+
+        def finish() -> WriterStatus:
+            try:
+                self._drain(force=True)
+            finally:
+                self._journal.close()
+            return self._status
+
+        return self._executor.submit(finish).result()
+
+    def abandon(self) -> None:
+        """Let go of the journal as the death of the process would; what is in memory is gone."""
+        self._executor.submit(self._journal.abandon).result()
+
+    # What follows runs on the executor's thread alone.
+
+    def _accept(self, batch: Batch) -> Outcome:
+        self._drain(force=False)
+        if not self._backlog:
+            try:
+                self._journal.append(batch)
+            except BatchRefused:
+                raise
+            except JournalError as error:
+                self._tried_at = self._clock.now()
+                self._keep(batch)
+                self._report(str(error))
+                return NotSaved(str(error))
+            self._tail = self._journal.last_seq()
+            return Written(self._tail)
+        self._keep(batch)
+        self._report(self._status.reason)
+        return NotSaved(self._status.reason)
+
+    def _keep(self, batch: Batch) -> None:
+        """Put a batch behind what waits already; raises BatchRefused if its numbers do not go on from it."""
+        first = batch.entries[0].seq if batch.entries else None
+        if first is not None and first != self._tail + 1:
+            raise BatchRefused(
+                f"event {first} cannot come after {self._tail}, which waits to be written; "
+                "numbers go up by one without gaps"
+            )
+        last = self._backlog[-1] if self._backlog else None
+        if batch.results or (batch.entries and self._waiting + len(batch.entries) <= self._limit):
+            self._backlog.append(batch)
+        elif batch.entries:
+            self._lost += len(batch.entries)
+            if isinstance(last, _Gap):
+                last.last = batch.entries[-1].seq
+                last.take_state(batch)
+            else:
+                first_lost, final = batch.entries[0], batch.entries[-1]
+                gap = _Gap(first_lost.seq, final.seq, first_lost.at_ns, batch.snapshot, batch.label)
+                self._backlog.append(gap)
+        elif isinstance(last, _Gap):
+            last.take_state(batch)
+        elif batch.snapshot is not None:
+            if isinstance(last, Batch) and not last.entries and not last.results:
+                # A state alone: only the newest of several counts.
+                self._backlog.pop()
+            self._backlog.append(batch)
+        if batch.entries:
+            self._tail = batch.entries[-1].seq
+            self._waiting += len(batch.entries)
+
+    def _drain(self, *, force: bool) -> None:
+        """Write what is kept, oldest first, as far as the card takes it."""
+        if not self._backlog or (not force and self._clock.now() - self._tried_at < RETRY):
+            return
+        self._tried_at = self._clock.now()
+        while self._backlog:
+            oldest = self._backlog[0]
+            batch = oldest.batch() if isinstance(oldest, _Gap) else oldest
+            try:
+                if not self._there_already(batch):
+                    self._journal.append(batch)
+            except BatchRefused:
+                # A match twice: it can never be written, so neither can what follows. Keep it and say so.
+                raise
+            except JournalError:
+                break
+            self._backlog.popleft()
+            self._waiting -= len(batch.entries)
+        self._report(self._status.reason)
+
+    def _there_already(self, batch: Batch) -> bool:
+        """Whether a commit that was reported as failed is in the file after all."""
+        return bool(batch.entries) and batch.entries[-1].seq <= self._journal.last_seq()
+
+    def _report(self, reason: str) -> None:
+        if not self._backlog:
+            self._status = WriterStatus(lost=self._lost)
+            return
+        since = self._status.failing_since
+        since = self._clock.now() if since is None else since
+        self._status = WriterStatus(since, reason, self._waiting, self._lost)
