@@ -1,0 +1,280 @@
+"""Pen, page and beetle, the big digits and the small signs, as 1-bit bitmaps made once and shared.
+
+Big shapes are described by geometry in a box of 24 x 24 and drawn eight times too large before they
+are cut down, so that every size and every quarter turn has clean edges. What is 9 px or smaller is drawn
+by hand, because there each dot counts. Every bitmap is shared: paste from it, never draw on it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from PIL import Image, ImageDraw
+
+from heek.kinds import Kind
+
+LARGE_PX: Final = 23
+MEDIUM_PX: Final = 17
+SMALL_PX: Final = 7
+# All odd: what stands in the middle (a nib's slit, a beetle's seam) is then one clean column.
+
+_FINE: Final = 8
+"""How many times too large a shape is drawn before it is cut down to pixels."""
+
+_SMALL_ART: Final = {
+    Kind.PEN: """
+        ..###..
+        ..###..
+        .#####.
+        .#####.
+        ..#.#..
+        ..#.#..
+        ...#...
+    """,
+    Kind.PAGE: """
+        ####...
+        #####..
+        ######.
+        #....#.
+        ######.
+        #....#.
+        ######.
+    """,
+    Kind.BEETLE: """
+        #..#..#
+        .#####.
+        ..#.#..
+        ###.###
+        ..#.#..
+        .##.##.
+        #.###.#
+    """,
+}
+
+_SIGN_ART: Final = {
+    "not_saving": """
+        ..#####..
+        .##...##.
+        ##...####
+        #...###.#
+        #..###..#
+        #.###...#
+        ####...##
+        .##...##.
+        ..#####..
+    """,
+    "sudden_death": """
+        ##.....##
+        ###...###
+        .###.###.
+        ..#####..
+        ...###...
+        ..#####..
+        #.##.##.#
+        .##...##.
+        ##.#.#.##
+    """,
+    "pip": """
+        .##.
+        ####
+        ####
+        ####
+        .##.
+    """,
+    "no_pip": """
+        ....
+        ....
+        .##.
+        ....
+        ....
+    """,
+    "no_throw": """
+        .........
+        .........
+        .........
+        #########
+        #########
+        #########
+        .........
+        .........
+        .........
+    """,
+    "watching": """
+        .##.
+        ####
+        ####
+        .##.
+    """,
+}
+
+
+def from_art(art: str) -> Image.Image:
+    """Rows of `#` and `.` as a bitmap of mode "1"; all rows must be of one length."""
+    rows = art.split()
+    bitmap = Image.new("1", (len(rows[0]), len(rows)))
+    bitmap.putdata([255 if dot == "#" else 0 for row in rows for dot in row])
+    return bitmap
+
+
+@lru_cache(maxsize=64)
+def sign(name: str) -> Image.Image:
+    """A small sign by name: `not_saving`, `sudden_death`, `pip`, `no_pip`, `no_throw`, `watching`."""
+    return from_art(_SIGN_ART[name])
+
+
+@lru_cache(maxsize=64)
+def kind(which: Kind, size: int = LARGE_PX, turns: int = 0) -> Image.Image:
+    """One of the three kinds in a square of `size` px, turned clockwise by `turns` quarters.
+
+    `SMALL_PX` is drawn by hand; any other size from 12 px up comes from geometry.
+    """
+    upright = from_art(_SMALL_ART[which]) if size == SMALL_PX else _shape(which, size)
+    return turned(upright, turns)
+
+
+@lru_cache(maxsize=64)
+def tile(which: Kind, size: int = LARGE_PX, turns: int = 0) -> Image.Image:
+    """A kind inverted, black on a lit tile that is 4 px wider than the glyph: it has won."""
+    edge = size + 4
+    fine = Image.new("L", (edge * _FINE, edge * _FINE))
+    ImageDraw.Draw(fine).rounded_rectangle((0, 0, edge * _FINE - 1, edge * _FINE - 1), 3 * _FINE, fill=255)
+    bitmap = cut_down(fine, (edge, edge))
+    bitmap.paste(0, (2, 2), kind(which, size, turns))
+    return bitmap
+
+
+def turned(bitmap: Image.Image, turns: int) -> Image.Image:
+    """`bitmap` turned clockwise by quarters; dot for dot, nothing is smoothed."""
+    way = (None, Image.Transpose.ROTATE_270, Image.Transpose.ROTATE_180, Image.Transpose.ROTATE_90)[turns % 4]
+    return bitmap if way is None else bitmap.transpose(way)
+
+
+def cut_down(fine: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """A drawing of mode "L" as a bitmap of `size`: a pixel is lit if half of it is."""
+    return fine.resize(size, Image.Resampling.BOX).point(lambda level: 255 * (level >= 128), mode="1")
+
+
+class _Pencil:
+    """Draws shapes given in a 24 x 24 box into a fine square drawing of `size` pixels."""
+
+    def __init__(self, size: int) -> None:
+        self.image = Image.new("L", (size * _FINE, size * _FINE))
+        self._draw = ImageDraw.Draw(self.image)
+        self._scale = size * _FINE / 24
+
+    def _points(self, points: tuple[tuple[float, float], ...]) -> list[tuple[float, float]]:
+        return [(x * self._scale, y * self._scale) for x, y in points]
+
+    def area(self, *points: tuple[float, float], lit: bool = True) -> None:
+        self._draw.polygon(self._points(points), fill=255 * lit)
+
+    def oval(self, left: float, top: float, right: float, bottom: float, *, lit: bool = True) -> None:
+        box = self._points(((left, top), (right, bottom)))
+        self._draw.ellipse([box[0], box[1]], fill=255 * lit)
+
+    def stroke(self, width: float, *points: tuple[float, float], lit: bool = True) -> None:
+        """A line of round ends; never thinner than 1 px, or a small glyph would lose it."""
+        thick = max(width * self._scale, _FINE * 1.05)
+        fine = self._points(points)
+        self._draw.line(fine, fill=255 * lit, width=round(thick), joint="curve")
+        for x, y in fine:
+            self._draw.ellipse((x - thick / 2, y - thick / 2, x + thick / 2, y + thick / 2), fill=255 * lit)
+
+
+def _shape(which: Kind, size: int) -> Image.Image:
+    pencil = _Pencil(size)
+    if which is Kind.PEN:
+        pencil.area((8, 0), (16, 0), (16.6, 4.4), (7.4, 4.4))
+        pencil.area((7, 6), (17, 6), (19, 12.5), (12.6, 24), (11.4, 24), (5, 12.5))
+        pencil.oval(10.2, 10.4, 13.8, 14, lit=False)
+        pencil.stroke(1.2, (12, 13), (12, 22), lit=False)
+    elif which is Kind.PAGE:
+        pencil.area((3, 0), (14, 0), (21, 7), (21, 24), (3, 24))
+        pencil.stroke(1.2, (13.6, 0), (13.6, 7.4), (21, 7.4), lit=False)
+        for y in (11, 15, 19):
+            pencil.area((6, y), (18, y), (18, y + 1.9), (6, y + 1.9), lit=False)
+    else:
+        for side in (1, -1):
+            for leg in (
+                ((7, 11), (3.6, 8.6), (1.6, 4.4)),
+                ((7, 15), (1, 15)),
+                ((7, 18), (3.6, 20), (1.6, 23.4)),
+            ):
+                pencil.stroke(2, *((12 + side * (x - 12), y) for x, y in leg))
+            pencil.stroke(1.4, (12 + side * 2.2, 3), (12 + side * 4.6, 0.8))
+        pencil.oval(5.4, 7.4, 18.6, 24)
+        pencil.oval(7.6, 1.6, 16.4, 9.6)
+        pencil.stroke(1.2, (6, 9.4), (18, 9.4), lit=False)
+        pencil.stroke(1.2, (12, 9.4), (12, 22), lit=False)
+    bitmap = cut_down(pencil.image, (size, size))
+    if which is not Kind.PAGE:
+        # The two halves must agree to the dot, or a turned glyph looks bent.
+        half = bitmap.crop((0, 0, (size + 1) // 2, size))
+        bitmap.paste(half.transpose(Image.Transpose.FLIP_LEFT_RIGHT), (size - half.width, 0))
+    return bitmap
+
+
+# Strokes of the big digits in a box 20 wide and 32 high, chamfered like letters cut in stone.
+_Path = tuple[tuple[float, float], ...]
+_DIGITS: Final[dict[str, tuple[_Path, ...]]] = {
+    "0": (((6, 0), (14, 0), (20, 6), (20, 26), (14, 32), (6, 32), (0, 26), (0, 6), (6, 0)),),
+    "1": (((3, 6), (11, 0), (11, 32)), ((3, 32), (19, 32))),
+    "2": (((0, 6), (6, 0), (14, 0), (20, 6), (20, 11), (0, 32), (20, 32)),),
+    "3": (
+        ((0, 4), (4, 0), (15, 0), (20, 5), (20, 10.5), (15, 15.5), (8, 15.5)),
+        ((15, 15.5), (20, 20.5), (20, 27), (15, 32), (4, 32), (0, 28)),
+    ),
+    "4": (((14, 32), (14, 0), (0, 23), (20, 23)),),
+    "5": (((19, 0), (1, 0), (1, 14), (14, 14), (20, 20), (20, 26), (14, 32), (4, 32), (0, 28)),),
+    "6": (((17, 0), (10, 0), (0, 11), (0, 26), (6, 32), (14, 32), (20, 26), (20, 20), (14, 14), (1, 14)),),
+    "7": (((0, 0), (20, 0), (7, 32)),),
+    "8": (
+        ((5, 0), (15, 0), (19, 4), (19, 11), (15, 15), (5, 15), (1, 11), (1, 4), (5, 0)),
+        ((5, 15), (0, 20), (0, 27), (5, 32), (15, 32), (20, 27), (20, 20), (15, 15)),
+    ),
+    "9": (((3, 32), (10, 32), (20, 21), (20, 6), (14, 0), (6, 0), (0, 6), (0, 12), (6, 18), (19, 18)),),
+}
+
+
+@lru_cache(maxsize=128)
+def number(value: int, height: int) -> Image.Image:
+    """A whole number of 0 or more in digits `height` px tall, strokes a sixth of that thick.
+
+    A 6 or 9 that stands alone is underlined, as on a billiard ball: people read it from both sides.
+    """
+    text = str(value)
+    stroke = max(3, round(height / 6.2))
+    under = value in (6, 9)
+    tall = height - (stroke // 2 + 4 if under else 0)
+    scale = (tall - stroke) / 32
+    digit_px, gap_px = round(20 * scale) + stroke, max(2, stroke // 2)
+    width = len(text) * (digit_px + gap_px) - gap_px
+    fine = Image.new("L", (width * _FINE, height * _FINE))
+    draw = ImageDraw.Draw(fine)
+    for index, figure in enumerate(text):
+        left = index * (digit_px + gap_px) + stroke / 2
+        for path in _DIGITS[figure]:
+            points = [((left + x * scale) * _FINE, (stroke / 2 + y * scale) * _FINE) for x, y in path]
+            draw.line(points, fill=255, width=stroke * _FINE, joint="curve")
+            r = stroke * _FINE / 2
+            for x, y in (points[0], points[-1]):
+                draw.ellipse((x - r, y - r, x + r, y + r), fill=255)
+    if under:
+        bar = ((height - stroke // 2 - 1) * _FINE, height * _FINE - 1)
+        draw.rectangle((stroke * _FINE // 2, bar[0], (width - stroke / 2) * _FINE, bar[1]), fill=255)
+    return cut_down(fine, (width, height))
+
+
+@lru_cache(maxsize=64)
+def arrow(dx: float, dy: float, size: int) -> Image.Image:
+    """A thick arrow in a square of `size` px that points along (dx, dy), y downwards; not (0, 0)."""
+    length = (dx * dx + dy * dy) ** 0.5
+    ux, uy = dx / length, dy / length
+    pencil = _Pencil(size)
+
+    def at(along: float, across: float) -> tuple[float, float]:
+        return (12 + along * ux - across * uy, 12 + along * uy + across * ux)
+
+    pencil.area(at(-11, 3), at(1, 3), at(1, 9.5), at(11.5, 0), at(1, -9.5), at(1, -3), at(-11, -3))
+    return cut_down(pencil.image, (size, size))

@@ -1,0 +1,345 @@
+"""What the OLED shows: a view and the time, turned into the words and marks of one screen.
+
+A screen is a frozen value that holds everything its picture needs and nothing else, so two moments that
+look alike are equal and are drawn and sent once. What moves by itself (a digit, a blink, a page) changes at
+instants that follow from the view; `next_change` names the next of them, so nobody has to poll.
+
+Nobody may hide the clock or the result: a seat that is about to leave takes the whole screen only where
+nothing else is at stake (lobby, throw, resume); elsewhere its own mark shows the seconds. Nothing here
+blinks faster than once a second, and every screen that can stay for ever moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from heek.clock import MILLISECOND, SECOND, Duration, Instant
+from heek.display.faces import (
+    ATTRACT_FRAMES,
+    FAULT_SHIFTS,
+    Attract,
+    Collections,
+    Countdown,
+    DecidingThrows,
+    Fault,
+    LastThrows,
+    Leaving,
+    Lobby,
+    Look,
+    Mark,
+    MatchOver,
+    Resume,
+    Reveal,
+    Rules,
+    Screen,
+    Tally,
+    Throw,
+    Thrown,
+    Void,
+)
+from heek.kinds import KINDS, Kind, Seat
+from heek.session.phases import Phase
+from heek.session.view import SeatState, SeatView, View
+
+__all__ = ["Screen", "next_change", "screen"]
+
+_BLINK: Final[Duration] = 500 * MILLISECOND
+_NAME_PAGE: Final[Duration] = 2 * SECOND
+_RULES_PAGE: Final[Duration] = 4 * SECOND
+_FAULT_PAGE: Final[Duration] = 3 * SECOND
+_THROWS_FIRST: Final[Duration] = 2500 * MILLISECOND
+_RULES_PAGES: Final = 3
+
+
+def screen(view: View, now: Instant, cycle: str = "pen-page-beetle", table: str = "") -> Screen:
+    """The screen of `view` at `now`.
+
+    `cycle` is `ahyoheek.cycle` (for the rules), `table` the table's name (for attract; empty: not shown).
+    """
+    phase = view.phase
+    if phase is Phase.ATTRACT:
+        return _attract(view, now, table)
+    if phase in _LEAVING_MAY_COVER:
+        leaver = _first_leaver(view)
+        if leaver is not None and leaver.leaves_at is not None:
+            return Leaving(
+                marks=_marks(view, now),
+                not_saving=view.not_saving,
+                seat=leaver.seat,
+                seconds=_seconds_until(leaver.leaves_at, now),
+            )
+    if phase is Phase.LOBBY:
+        return _lobby(view, now) if view.rules_since is None else _rules(view, view.rules_since, now, cycle)
+    if phase is Phase.THROW:
+        return Throw(
+            marks=_marks(view, now),
+            not_saving=view.not_saving,
+            round=view.round or 1,
+            tallies=_tallies(view),
+            target=view.target,
+            sudden_death=view.sudden_death,
+        )
+    if phase in (Phase.COUNTDOWN, Phase.SETTLE):
+        running = phase is Phase.COUNTDOWN and view.until is not None
+        return Countdown(
+            marks=_marks(view, now),
+            not_saving=view.not_saving,
+            seconds=_seconds_until(view.until, now) if running and view.until is not None else 0,
+            sudden_death=view.sudden_death,
+        )
+    if phase is Phase.REVEAL:
+        return _reveal(view, now)
+    if phase is Phase.MATCH_OVER:
+        return _match_over(view, now)
+    return Resume(
+        marks=_marks(view, now),
+        not_saving=view.not_saving,
+        seconds=None if view.until is None else _seconds_until(view.until, now),
+        round=view.round,
+        tallies=_tallies(view),
+        target=view.target,
+    )
+
+
+def next_change(view: View, now: Instant, cycle: str = "pen-page-beetle", table: str = "") -> Instant | None:
+    """The first instant after `now` at which the screen differs if the view does not change; None: never."""
+    shown = screen(view, now, cycle, table)
+    tick = now
+    for _ in range(_MOST_TICKS):
+        following = min(_ticks(view, tick), default=None)
+        if following is None:
+            return None
+        if screen(view, following, cycle, table) != shown:
+            return following
+        tick = following
+    return None
+
+
+_LEAVING_MAY_COVER: Final = frozenset({Phase.LOBBY, Phase.THROW, Phase.RESUME})
+_MOST_TICKS: Final = 64
+"""Ticks without a visible change after which a screen counts as still: more than any of them has."""
+
+
+def _ticks(view: View, now: Instant) -> Iterator[Instant]:
+    """The next instant after `now` of each thing that moves; a tick need not change the picture."""
+    since = view.since
+    for row in view.seats:
+        if row.leaves_at is not None:
+            yield from _next_second(row.leaves_at, now)
+    if view.phase is Phase.ATTRACT:
+        yield _next_of(since, _FAULT_PAGE if _faults(view) else SECOND, now)
+    elif view.phase in (Phase.LOBBY, Phase.RESUME):
+        if any(row.state is SeatState.UNCONFIRMED for row in view.seats):
+            yield _next_of(since, _BLINK, now)
+        if view.phase is Phase.LOBBY and len(_names(view)) > 1:
+            yield _next_of(since, _NAME_PAGE, now)
+        if view.phase is Phase.LOBBY and view.rules_since is not None:
+            yield _next_of(view.rules_since, _RULES_PAGE, now)
+    elif view.phase is Phase.REVEAL:
+        half = _half_of_reveal(view)
+        if half is not None and now < half:
+            yield half
+        elif half is not None and not view.sudden_death and any(row.won_round for row in view.seats):
+            yield _next_of(half, _BLINK, now)
+    elif view.phase is Phase.MATCH_OVER:
+        result_from = _winner_from(view)
+        if now < result_from:
+            yield result_from
+        elif view.winner is not None:
+            yield _next_of(result_from, _BLINK, now)
+    if view.until is not None and view.phase in (Phase.LOBBY, Phase.COUNTDOWN, Phase.RESUME):
+        yield from _next_second(view.until, now)
+
+
+def _next_of(origin: Instant, period: Duration, now: Instant) -> Instant:
+    return origin + ((now - origin) // period + 1) * period
+
+
+def _next_second(end: Instant, now: Instant) -> Iterator[Instant]:
+    """When `_seconds_until(end)` next falls by one; nothing once it is 0."""
+    left = _seconds_until(end, now)
+    if left > 0:
+        yield end - (left - 1) * SECOND
+
+
+def _seconds_until(end: Instant, now: Instant) -> int:
+    """Whole seconds left, begun ones counted, as a countdown is read: 5 until 4 s are left; never below 0."""
+    return max(0, -((now - end) // SECOND))
+
+
+def _lit(origin: Instant, now: Instant) -> bool:
+    """The bright half of a blink of 1 Hz that began at `origin`."""
+    return (now - origin) // _BLINK % 2 == 0
+
+
+def _first_leaver(view: View) -> SeatView | None:
+    leavers = [row for row in view.seats if row.leaves_at is not None]
+    return min(leavers, key=lambda row: (row.leaves_at or 0, row.seat), default=None)
+
+
+def _marks(view: View, now: Instant) -> tuple[Mark, ...]:
+    return tuple(
+        Mark(
+            row.seat,
+            _look(view, row, now),
+            None if row.leaves_at is None else _seconds_until(row.leaves_at, now),
+            bool(row.stuck),
+        )
+        for row in view.seats
+        if row.state is not SeatState.ABSENT
+    )
+
+
+def _look(view: View, row: SeatView, now: Instant) -> Look:
+    if row.state is SeatState.FREE:
+        return Look.FREE
+    if view.phase in (Phase.LOBBY, Phase.RESUME):
+        if row.state is SeatState.UNCONFIRMED:
+            return Look.DASHED if _lit(view.since, now) else Look.THIN
+        return Look.FULL if row.state is SeatState.READY or view.phase is Phase.RESUME else Look.HOLLOW
+    if view.phase is Phase.MATCH_OVER:
+        if row.seat == view.winner:
+            result_from = _winner_from(view)
+            return Look.WINNER if now >= result_from and _lit(result_from, now) else Look.HOLLOW
+        return Look.THIN
+    if not row.in_round:
+        return Look.THIN
+    if view.phase is Phase.REVEAL:
+        return Look.FULL if row.won_round else Look.HOLLOW
+    return Look.FULL if row.thrown else Look.HOLLOW
+
+
+def _tallies(view: View, *, dark: bool = False) -> tuple[Tally, ...]:
+    """The collections of all seats in the match; `dark`: without what this round has added."""
+    tallies = []
+    for row in view.seats:
+        if row.collection is None or row.state is SeatState.ABSENT:
+            continue
+        won = row.throw if dark and row.won_round and not view.sudden_death else None
+        pens, pages, beetles = (max(0, row.collection.of(kind) - (kind is won)) for kind in KINDS)
+        tallies.append(Tally(row.seat, (pens, pages, beetles)))
+    return tuple(tallies)
+
+
+def _faults(view: View) -> list[tuple[Seat | None, tuple[Kind, ...]]]:
+    """What the fault screen has to tell, a page each: the journal first (no seat), then stuck buttons."""
+    stuck: list[tuple[Seat | None, tuple[Kind, ...]]] = [
+        (row.seat, row.stuck) for row in view.seats if row.stuck and row.state is not SeatState.ABSENT
+    ]
+    return [(None, ()), *stuck] if view.not_saving else stuck
+
+
+def _attract(view: View, now: Instant, table: str) -> Screen:
+    faults = _faults(view)
+    if not faults:
+        frame = (now - view.since) // SECOND % ATTRACT_FRAMES
+        return Attract(marks=(), not_saving=False, frame=frame, table=table)
+    page = (now - view.since) // _FAULT_PAGE
+    seat, buttons = faults[page % len(faults)]
+    return Fault(
+        marks=_marks(view, now),
+        not_saving=view.not_saving,
+        seat=seat,
+        buttons=buttons,
+        shift=page % FAULT_SHIFTS,
+    )
+
+
+def _names(view: View) -> list[tuple[Seat, str]]:
+    """The signed-in players, whose names the lobby shows in turn."""
+    return [(row.seat, row.name) for row in view.seats if row.name is not None]
+
+
+def _lobby(view: View, now: Instant) -> Lobby:
+    sitting = [row for row in view.seats if row.state not in (SeatState.ABSENT, SeatState.FREE)]
+    names = _names(view)
+    return Lobby(
+        marks=_marks(view, now),
+        not_saving=view.not_saving,
+        seconds=None if view.until is None else _seconds_until(view.until, now),
+        alone=len(sitting) < 2,
+        who=names[(now - view.since) // _NAME_PAGE % len(names)] if names else None,
+    )
+
+
+def _rules(view: View, since: Instant, now: Instant, cycle: str) -> Rules:
+    first, second, third = (Kind(word) for word in cycle.split("-"))
+    return Rules(
+        marks=_marks(view, now),
+        not_saving=view.not_saving,
+        page=(now - since) // _RULES_PAGE % _RULES_PAGES,
+        ring=(first, second, third),
+        target=view.target,
+    )
+
+
+def _half_of_reveal(view: View) -> Instant | None:
+    """When the reveal turns from the throws to the collections; None: it has no end, so it does not."""
+    return None if view.until is None else view.since + (view.until - view.since) // 2
+
+
+def _thrown(view: View) -> tuple[Thrown, ...]:
+    return tuple(
+        Thrown(row.seat, row.throw, row.won_round, not row.in_round)
+        for row in view.seats
+        if row.state not in (SeatState.ABSENT, SeatState.FREE) or row.throw is not None
+    )
+
+
+def _reveal(view: View, now: Instant) -> Screen:
+    half = _half_of_reveal(view)
+    if half is None or now < half:
+        return Reveal(
+            marks=_marks(view, now),
+            not_saving=view.not_saving,
+            throws=_thrown(view),
+            sudden_death=view.sudden_death,
+        )
+    return Collections(
+        marks=_marks(view, now),
+        not_saving=view.not_saving,
+        tallies=_tallies(view, dark=not _lit(half, now)),
+        target=view.target,
+        sudden_death=view.sudden_death,
+    )
+
+
+def _winner_from(view: View) -> Instant:
+    """When match over turns from the throws to the result: at once if no throw is shown."""
+    if all(row.throw is None for row in view.seats):
+        return view.since
+    if view.until is None:
+        return view.since + _THROWS_FIRST
+    return view.since + min(_THROWS_FIRST, (view.until - view.since) // 2)
+
+
+def _match_over(view: View, now: Instant) -> Screen:
+    marks = _marks(view, now)
+    result_from = _winner_from(view)
+    if now < result_from:
+        last = DecidingThrows if view.winner is not None else LastThrows
+        return last(
+            marks=marks,
+            not_saving=view.not_saving,
+            throws=_thrown(view),
+            sudden_death=view.sudden_death,
+        )
+    winner = next((row for row in view.seats if row.seat == view.winner), None)
+    if winner is None:
+        return Void(marks=marks, not_saving=view.not_saving, reason=view.void or "")
+    by, held = view.by or "", winner.collection
+    kind = None
+    if by in ("three", "total") and held is not None:
+        kind = max(KINDS, key=held.of)
+    names_turn = (now - result_from) // _NAME_PAGE % 2 == 1
+    return MatchOver(
+        marks=marks,
+        not_saving=view.not_saving,
+        winner=winner.seat,
+        by=by,
+        kind=kind,
+        target=view.target,
+        total=0 if held is None else held.total,
+        player=winner.name if names_turn else None,
+    )
