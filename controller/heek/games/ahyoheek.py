@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+import msgspec
+
 from heek.errors import IllegalAction
 from heek.kinds import KINDS, Kind, Seat
 
@@ -68,16 +70,14 @@ class Rules:
     winnerless_limit: int = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Won:
+class Won(msgspec.Struct, frozen=True, tag="won"):
     """The match has a winner; `by` is `three`, `total`, `sudden_death` or `walkover`."""
 
     seat: Seat
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Void:
+class Void(msgspec.Struct, frozen=True, tag="void"):
     """The match ended without one; `reason` as in the event `match_void`."""
 
     reason: str

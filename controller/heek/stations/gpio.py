@@ -75,9 +75,9 @@ def _reason(error: BaseException) -> str:
 class Board:
     """All stations of the table. `on_edge` is called in whatever thread the backend reports from.
 
-    `origin_ns` is where the table's instant 0 lies on the backend's clock, which is CLOCK_MONOTONIC for all of
-    them. Raises BackendError, naming pin and seat, if a pin cannot be had; what had
-    been claimed by then is let go again, dark.
+    `origin_ns` is where the table's instant 0 lies on the backend's clock, which is CLOCK_MONOTONIC for all
+    of them. Raises BackendError, naming pin and seat, if a pin cannot be had; what had been claimed by
+    then is let go again, dark.
     """
 
     def __init__(

@@ -1,0 +1,412 @@
+"""The daemon: builds the leaves from one configuration and runs them and the table on one event loop.
+
+One thread owns the table. Edges come from whatever thread the pin backend has, are handed over once, and
+everything else happens on the loop: drain the edges, let the pure table advance, write down what
+happened, and paint the view. Whatever the view shows of a reveal, a seat change or a result is painted only
+after the journal has it on the disk; what comes after waits behind it, so nothing is shown out of order.
+
+There is one timer. It is set to the next instant at which anybody has something to do: a rule, a blink, a
+digit, a panel to be tried again, or the heartbeat that proves that the program does not stand still.
+
+The simulator runs this same class: only the `World` it stands on is another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from PIL import Image
+
+from heek.boot import Boot
+from heek.clock import SECOND, Clock, Duration, Instant
+from heek.config import Config, DisplayConfig
+from heek.display.drawing import draw
+from heek.display.faces import Screen
+from heek.display.oled import Oled
+from heek.display.panel_feed import PanelFeed
+from heek.display.screens import next_change, screen
+from heek.journal import Batch, Entry, JournalWriter, Result, SnapshotLabel
+from heek.ki.result import result_json
+from heek.kinds import Seat
+from heek.session import events as ev
+from heek.session.events import event_line, event_name
+from heek.session.machine import Effects
+from heek.session.phases import Phase
+from heek.session.state import keep, restore
+from heek.session.view import View
+from heek.stations.gestures import Edge
+from heek.stations.gpio import Board
+from heek.stations.lamps import Lamp, lamp
+from heek.table import Table
+
+log: Final = logging.getLogger("heek")
+
+HEARTBEATS: Final = 8
+"""In each `table.gap_s` while a match runs: a standstill is noticed to within an eighth of it."""
+
+RETRY_JOURNAL: Final[Duration] = 5 * SECOND
+"""How often a journal that cannot be written is tried again while nothing else is to be written."""
+
+PASSING: Final = (ev.PressIgnored, ev.ThrowLocked, ev.CountdownStarted, ev.ContactStuck, ev.ContactHealed)
+"""Events that leave what must survive a power cut as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a daemon stands on: the machine, or the simulator."""
+
+    clock: Clock
+    boot: Boot
+    journal_executor: Executor
+    """Runs one call at a time, always on the same thread."""
+    panel_executor: Executor
+    random_bytes: Callable[[int], bytes]
+    open_pins: Callable[[Config, Clock], Any]
+    """gpiozero's pin factory; raises BackendError."""
+    open_panel: Callable[[DisplayConfig], Oled]
+    on_line: Callable[[str], None]
+    """Gets every event's line, in order, once the journal has it (or has said that it cannot)."""
+    on_turn: Callable[[], None] | None = None
+    """Called after each turn of the loop that may have changed what the table shows."""
+
+
+class Daemon:
+    """One running table. Raises what the configuration, the pins or the journal have against it."""
+
+    def __init__(self, config: Config, world: World, loop: asyncio.AbstractEventLoop) -> None:
+        self._config = config
+        self._world = world
+        self._loop = loop
+        self._clock = world.clock
+        self._settings = config.session_settings()
+        self._gap = config.table.gap
+        self._edges: deque[Edge] = deque()
+        self._woken = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: Instant | None = None
+        self._work_at: Instant | None = None
+        self._alive_at: Instant = 0
+        self._settled_at: Instant = 0
+        self._commits: deque[tuple[Future[Any] | None, View]] = deque()
+        self._drawn: Screen | None = None
+        self._image = Image.new("1", (128, 64))
+        self._lamps: dict[Seat, Lamp] = {}
+        self._retry_journal_at: Instant | None = None
+        self._saving = True
+        self._panel_failed: dict[int, bool] = {}
+        self._closed = False
+        self._incarnation = world.random_bytes(8).hex()
+        self._writer = JournalWriter(config.table.state_dir, world.journal_executor, world.clock)
+        try:
+            self._seq, kept, own_deltas = self._writer.ask(
+                lambda journal: (journal.last_seq(), journal.snapshot(), journal.player_deltas())
+            ).result()
+            snapshot = restore(kept[0]) if kept is not None else None
+            short_cut = kept is not None and self._short_cut(kept[1])
+            self._board = Board(
+                world.open_pins(config, world.clock),
+                config.wired,
+                self._edge_from_anywhere,
+                origin_ns=world.clock.origin_ns,
+                led_active_high=config.stations.led_active_high,
+                led_pwm=config.stations.led_pwm,
+            )
+        except BaseException:
+            self._writer.close()
+            raise
+        self._feeds = [
+            PanelFeed(world.open_panel(each), world.panel_executor, world.clock, self._wake_from_anywhere)
+            for each in config.displays
+        ]
+        self._table = Table(
+            self._settings,
+            config.gesture_settings(),
+            new_match_id=lambda: str(uuid.UUID(bytes=world.random_bytes(16), version=4)),
+            closed=self._board.closed_contacts(),
+            own_deltas=own_deltas,
+        )
+        self._view = self._shown = self._table.view
+        self._commit(self._table.start(self._incarnation, world.boot.id, snapshot, short_cut=short_cut))
+        self._pump()
+
+    # The doors
+
+    @property
+    def shown(self) -> View:
+        """The view that lamps and panels show: what the journal has, and not more."""
+        return self._shown
+
+    @property
+    def image(self) -> Image.Image:
+        """The picture on the OLED: 128 x 64, one bit."""
+        return self._image
+
+    @property
+    def lamps(self) -> dict[Seat, Lamp]:
+        """What every LED shows."""
+        return self._lamps
+
+    @property
+    def at_rest(self) -> bool:
+        """Nobody does anything, nothing is due but the attract screen's movement."""
+        return not self._edges and not self._commits and self._table.at_rest
+
+    def reset(self, at: Instant | None = None) -> None:
+        """The operator's button, pressed at `at` (now): a running match is void, everybody stands up."""
+        self._table.reset(self._clock.now() if at is None else at)
+        self._wake_from_anywhere()
+
+    def claim(self, seat: Seat, player: str, name: str, at: Instant | None = None) -> None:
+        """A signed-in player takes a seat's identity; the turn that refuses it raises IllegalAction."""
+        self._table.claim(self._clock.now() if at is None else at, seat, player, name)
+        self._wake_from_anywhere()
+
+    def pump(self) -> None:
+        """Do everything that is due now; the loop does so by itself."""
+        self._pump()
+
+    def close(self) -> None:
+        """Put the table away: LEDs off, panels blank, journal closed. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self._disarm()
+        self._board.close()
+        for feed in self._feeds:
+            feed.close()
+        status = self._writer.close()
+        if not status.saving:
+            log.error("%d events could not be saved: %s", status.waiting, status.reason)
+
+    def abandon(self) -> None:
+        """Let go of everything as the death of the process would: nothing is tidied, nothing is saved."""
+        self._closed = True
+        self._disarm()
+        self._writer.abandon()
+
+    # Edges
+
+    def _edge_from_anywhere(self, edge: Edge) -> None:
+        self._edges.append(edge)
+        self._wake_from_anywhere()
+
+    def _wake_from_anywhere(self) -> None:
+        if not self._woken and not self._closed:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._on_wake)
+
+    def _on_wake(self) -> None:
+        self._woken = False
+        if not self._closed:
+            self._pump()
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        now = self._clock.now()
+        work_at = self._work_at
+        if not self._edges and work_at is not None and now < work_at and not self._is_late(now):
+            # Only the heartbeat: the program lives, and nothing else is to be done.
+            self._alive_at = now
+            self._set_timer(now, min(work_at, self._next_heartbeat(now)))
+        else:
+            self._pump()
+
+    # One turn
+
+    def _pump(self) -> None:
+        now = self._clock.now()
+        self._notice_standstill(now)
+        while self._edges:
+            self._table.feed(self._edges.popleft())
+        self._commit(self._table.advance(now, settled=now >= self._settled_at))
+        self._show_committed()
+        self._arm(now, self._paint(now))
+        if self._world.on_turn is not None:
+            self._world.on_turn()
+
+    def _notice_standstill(self, now: Instant) -> None:
+        """Was the program away for so long that edges may lag behind, or that players saw no clock?"""
+        if self._is_late(now):
+            # The thread that reads the pins stood still as well: give it the settle time to catch up.
+            self._settled_at = now + self._settings.settle
+        if now - self._alive_at > self._gap and self._heart_beats():
+            log.warning("the program stood still for %.2f s", (now - self._alive_at) / SECOND)
+            self._table.stood_still(self._alive_at, now)
+        self._alive_at = now
+
+    def _is_late(self, now: Instant) -> bool:
+        return self._timer_at is not None and now - self._timer_at > self._settings.settle // 2
+
+    def _heart_beats(self) -> bool:
+        return self._view.phase not in (Phase.ATTRACT, Phase.LOBBY)
+
+    def _commit(self, effects: Effects) -> None:
+        view = self._table.view
+        if not effects.events:
+            if view is not self._view:
+                self._view = view
+                self._commits.append((None, view))
+            return
+        self._view = view
+        entries = []
+        for event in effects.events:
+            self._seq += 1
+            entries.append(Entry(self._seq, event.at, event_name(type(event)), event_line(self._seq, event)))
+        batch = Batch(
+            tuple(entries),
+            effects.durable,
+            None if all(isinstance(event, PASSING) for event in effects.events) else keep(self._table.kept()),
+            SnapshotLabel(
+                self._world.boot.id,
+                self._clock.origin_ns + self._clock.now(),
+                self._clock.wall_s(),
+                self._world.boot.trust,
+            ),
+            tuple(
+                Result(
+                    result.match,
+                    result_json(
+                        result,
+                        table=self._config.table.name,
+                        incarnation=self._incarnation,
+                        boot=self._world.boot,
+                        clock=self._clock,
+                    ),
+                )
+                for result in effects.results
+            ),
+        )
+        future = self._writer.submit(batch)
+        self._commits.append((future if effects.durable else None, view))
+        if future.done():
+            self._written(future, batch)
+        else:
+            future.add_done_callback(lambda done: self._written_elsewhere(done, batch))
+
+    def _written_elsewhere(self, done: Future[Any], batch: Batch) -> None:
+        """On the journal's thread: tell the lines, and wake the loop to show what they changed."""
+        self._written(done, batch)
+        if batch.sync:
+            self._wake_from_anywhere()
+
+    def _written(self, done: Future[Any], batch: Batch) -> None:
+        if done.exception() is not None:
+            log.error("the journal refused what the table wrote: %s", done.exception())
+        for entry in batch.entries:
+            self._world.on_line(entry.body)
+
+    def _show_committed(self) -> None:
+        shown = None
+        while self._commits and (self._commits[0][0] is None or self._commits[0][0].done()):
+            _, shown = self._commits.popleft()
+        saving = self._writer.status.saving
+        if saving is not self._saving:
+            self._saving = saving
+            reason = self._writer.status.reason
+            log.log(
+                logging.INFO if saving else logging.ERROR,
+                "the journal is written again" if saving else f"NOT SAVING, the table plays on: {reason}",
+            )
+            shown = self._shown if shown is None else shown
+        if shown is not None:
+            self._shown = shown if saving else replace(shown, not_saving=True)
+            if saving and self._shown.not_saving:
+                self._shown = replace(self._shown, not_saving=False)
+
+    # Painting
+
+    def _paint(self, now: Instant) -> Instant | None:
+        """Bring lamps and panels up to `now`; when they will change by themselves."""
+        changes: list[Instant] = []
+        view = self._shown
+        for station in self._config.wired:
+            lit = lamp(view, station.seat, now, pwm=self._board.led_pwm)
+            self._lamps[station.seat] = lit
+            self._board.light(station.seat, lit.level)
+            if lit.until is not None:
+                changes.append(lit.until)
+        cycle, name = self._config.ahyoheek.cycle, self._config.table.name
+        seen = screen(view, now, cycle, name)
+        if seen != self._drawn:
+            self._drawn = seen
+            self._image = draw(seen)
+            for feed in self._feeds:
+                feed.show(self._image)
+        for number, feed in enumerate(self._feeds):
+            feed.settle()
+            feed.again(now, self._image)
+            retry_at = feed.retry_at
+            self._report_panel(number, failed=retry_at is not None)
+            if retry_at is not None:
+                changes.append(retry_at)
+        next_screen = next_change(view, now, cycle, name)
+        if next_screen is not None:
+            changes.append(next_screen)
+        return min(changes, default=None)
+
+    def _report_panel(self, number: int, *, failed: bool) -> None:
+        if self._panel_failed.get(number, False) is not failed:
+            self._panel_failed[number] = failed
+            panel = self._feeds[number].panel
+            if failed:
+                log.warning("%s; the match goes on", panel.status.text)
+            else:
+                log.info("the OLED answers again")
+
+    # The timer
+
+    def _arm(self, now: Instant, painted_until: Instant | None) -> None:
+        table_due = self._table.due()
+        if table_due is not None and table_due <= now:
+            # A round that waits for edges to catch up; nothing else is left undone by a turn.
+            table_due = self._settled_at
+        due = [at for at in (table_due, painted_until) if at is not None]
+        if not self._saving:
+            due.append(self._retry_journal(now))
+        self._work_at = max(min(due), now) if due else None
+        if self._heart_beats():
+            due.append(self._next_heartbeat(now))
+        self._set_timer(now, max(min(due), now) if due else None)
+
+    def _next_heartbeat(self, now: Instant) -> Instant:
+        beat = self._gap // HEARTBEATS
+        return (now // beat + 1) * beat
+
+    def _set_timer(self, now: Instant, at: Instant | None) -> None:
+        if at == self._timer_at and self._timer is not None:
+            return
+        self._disarm()
+        if at is not None and not self._closed:
+            self._timer_at = at
+            self._timer = self._loop.call_later((at - now) / SECOND, self._on_timer)
+
+    def _retry_journal(self, now: Instant) -> Instant:
+        if self._retry_journal_at is None or self._retry_journal_at <= now:
+            if self._retry_journal_at is not None:
+                self._writer.retry().add_done_callback(lambda _: self._wake_from_anywhere())
+            self._retry_journal_at = now + RETRY_JOURNAL
+        return self._retry_journal_at
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._timer_at = None
+
+    # After a power cut
+
+    def _short_cut(self, label: SnapshotLabel) -> bool:
+        """Is it known that the power was off for no longer than `resume_max_s`?"""
+        if label.boot == self._world.boot.id:
+            off: float = self._clock.origin_ns + self._clock.now() - label.mono_ns
+        elif {label.trust, self._world.boot.trust} <= {"ntp", "service"}:
+            off = (self._clock.wall_s() - label.wall_s) * SECOND
+        else:
+            return False
+        return 0 <= off <= self._settings.resume_max
