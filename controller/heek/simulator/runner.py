@@ -1,0 +1,428 @@
+"""Plays a story on the real daemon: gpiozero's mock pins, luma's dummy panel, virtual time.
+
+The runner is the outside world. It closes contacts, pulls plugs and makes the program stand still, each at
+its instant, and never reaches behind the daemon's doors. One heap of things to do is worked off in the order
+of their instants, equal ones in the order of the story's lines.
+
+What a story expects at an instant is looked at when the rules have caught up with it, `chord_s` later:
+"by now, all work due at this time done".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import heapq
+import logging
+import os
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from PIL import Image
+
+from heek.boot import Boot
+from heek.clock import Clock, Instant, ManualClock, StartedClock, seconds_text
+from heek.config import Config, DisplayConfig, from_keys
+from heek.daemon import Daemon, World
+from heek.display.oled import Oled, Panel, open_luma
+from heek.display.screens import screen
+from heek.errors import ConfigError, IllegalAction, StoryError
+from heek.journal import InlineExecutor
+from heek.kinds import Kind, Seat
+from heek.simulator.expectations import Expectations, Verdict
+from heek.simulator.steps import (
+    Claim,
+    ContactEdge,
+    Display,
+    End,
+    Expect,
+    Ki,
+    Operator,
+    Power,
+    Stall,
+    Step,
+    Story,
+    WallClock,
+    contact_edges,
+)
+from heek.simulator.virtual_loop import VirtualLoop
+from heek.stations.lamps import pattern
+from heek.stations.mock_pins import TableFactory
+
+log: Final = logging.getLogger("heek.simulator")
+
+BOOT: Final = Boot("00000000-0000-4000-8000-000000000000", "ntp")
+"""A power cut in a story is the death of the process: the machine's boot goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a story went."""
+
+    verdicts: tuple[Verdict, ...]
+    failures: tuple[str, ...]
+    skipped: tuple[str, ...]
+    """Steps that this level cannot do, one line each."""
+    ended_at: Instant
+
+
+@dataclass(order=True, slots=True)
+class _Due:
+    at: Instant
+    order: int
+    act: Callable[[], None] = field(compare=False)
+
+
+class _StoryPanel:
+    """A panel behind a cable that a story can pull."""
+
+    def __init__(self, panel: Panel, answers: Callable[[], bool]) -> None:
+        self._panel = panel
+        self._answers = answers
+
+    def display(self, image: Image.Image) -> None:
+        if not self._answers():
+            raise OSError(errno.EREMOTEIO, os.strerror(errno.EREMOTEIO))
+        self._panel.display(image)
+
+    def close(self) -> None:
+        self._panel.close()
+
+
+def _unheard(_line: str) -> None:
+    """Nobody listens to the events."""
+
+
+class Simulation:
+    """One run of one story.
+
+    `say` gets every event's line; `frames` is the folder for the OLED's pictures, if they are to be kept;
+    `state_dir` holds the journal, by default for as long as the story runs; `on_turn` is called after each
+    turn of the daemon; `pace` as in VirtualLoop.
+    """
+
+    def __init__(
+        self,
+        story: Story,
+        *,
+        seed: int = 0,
+        say: Callable[[str], None] = _unheard,
+        frames: Path | None = None,
+        state_dir: Path | None = None,
+        on_turn: Callable[[Simulation], None] | None = None,
+        pace: Callable[[float], None] | None = None,
+    ) -> None:
+        self._story = story
+        self._say = say
+        self._frames = frames
+        self._on_turn = on_turn
+        self._pace = pace
+        self._random = random.Random(seed)
+        self._state_dir = state_dir
+        self._clock = ManualClock()
+        self._loop: VirtualLoop | None = None
+        self._daemon: Daemon | None = None
+        self._daemon_clock: StartedClock | None = None
+        self._factory: TableFactory | None = None
+        self._closed: dict[tuple[Seat, Kind], bool] = {}
+        self._panel_answers = True
+        self._due: list[_Due] = []
+        self._orders = 0
+        self._claims: list[Claim] = []
+        self._skipped: list[str] = []
+        self._standing_until: Instant = -1
+        """The end of the stall that the program stands in, or stood in last."""
+        self._over = False
+        self._wake: asyncio.TimerHandle | None = None
+        self._failed: BaseException | None = None
+        self._kept_image: Image.Image | None = None
+        self._pictures = 0
+        self._config: Config | None = None
+        self._expectations = Expectations(self._lamp, self._screen, story.source)
+
+    # The doors
+
+    @property
+    def daemon(self) -> Daemon | None:
+        """The running daemon; None while the power is cut."""
+        return self._daemon
+
+    @property
+    def now(self) -> Instant:
+        """The story's instant."""
+        return self._clock.now()
+
+    def run(self) -> Report:
+        """Play the story to its end.
+
+        Raises StoryError for what is only found out while it runs (a configuration key, a claim at an
+        empty seat), and whatever else the daemon raises.
+        """
+        if self._state_dir is not None:
+            return self._run_in(self._state_dir)
+        with tempfile.TemporaryDirectory(prefix="heek-story-") as folder:
+            return self._run_in(Path(folder))
+
+    def _run_in(self, state_dir: Path) -> Report:
+        self._config = self._configure(state_dir)
+        self._loop = VirtualLoop(self._clock, self._pace)
+        self._loop.set_exception_handler(self._on_exception)
+        try:
+            self._schedule()
+            self._loop.call_soon(self._begin)
+            self._loop.run_forever()
+            if self._failed is not None:
+                raise self._failed
+            self._expectations.finish(self._rules_now())
+            return Report(
+                tuple(self._expectations.verdicts),
+                tuple(self._expectations.failures()),
+                tuple(self._skipped),
+                self._clock.now(),
+            )
+        finally:
+            if self._daemon is not None:
+                self._daemon.close()
+            self._loop.close()
+
+    def _configure(self, state_dir: Path) -> Config:
+        keys: dict[str, object] = {
+            "stations.backend": "mock",
+            "table.state_dir": str(state_dir),
+            "display": [{"driver": "dummy"}],
+        }
+        where = f"{self._story.source}:{self._story.header_line}"
+        try:
+            config = from_keys(keys | dict(self._story.table), where)
+        except ConfigError as error:
+            raise StoryError(str(error)) from None
+        if config.stations.backend != "mock":
+            raise StoryError(
+                f'{where}: stations.backend: a simulated table has "mock" pins; leave the key out'
+            )
+        return config
+
+    # The outside world
+
+    def _schedule(self) -> None:
+        edges: dict[int, list[ContactEdge]] = {}
+        for edge in contact_edges(self._story):
+            edges.setdefault(edge.line, []).append(edge)
+        for step in self._story.steps:
+            for edge in edges.get(step.line, ()):
+                self._schedule_edge(edge)
+            self._schedule_step(step)
+
+    def _at(self, at: Instant, act: Callable[[], None]) -> None:
+        self._orders += 1
+        heapq.heappush(self._due, _Due(at, self._orders, act))
+
+    def _schedule_edge(self, edge: ContactEdge) -> None:
+        if edge.initial:
+            self._closed[edge.seat, edge.button] = edge.closed
+            return
+
+        def change() -> None:
+            self._closed[edge.seat, edge.button] = edge.closed
+
+        def deliver() -> None:
+            if self._factory is None or self._daemon_clock is None:
+                return
+            stamp = edge.at - self._daemon_clock.origin_ns
+            if stamp >= 0:  # an older one is part of the state at start-up
+                self._line(edge.seat, edge.button).drive(not edge.closed, stamp)
+
+        self._at(edge.at, change)
+        self._at(edge.delivered, deliver)
+
+    def _schedule_step(self, step: Step) -> None:
+        chord = self._config.stations.chord if self._config is not None else 0
+        match step:
+            case Stall(at=at, duration=duration):
+                self._at(at, lambda: self._stall(at + duration))
+            case WallClock(at=at, wall_s=wall_s):
+                self._at(at, lambda: self._clock.set_wall_s(wall_s))
+            case Display(at=at, ok=ok):
+                self._at(at, lambda: self._set_panel(ok))
+            case Ki(at=at, line=line):
+                self._at(at, lambda: self._skip(line, "ki: this table has no link to a KI"))
+            case Power(at=at, on=on):
+                self._at(at, self._power_on if on else self._power_off)
+            case Operator(at=at):
+                self._at(at, lambda: self._operator(at))
+            case Claim(at=at):
+                self._at(at, lambda: self._claim(step))
+            case Expect(at=at):
+                self._at(at + chord, lambda: self._expect(step))
+            case End(at=at):
+                self._at(at + chord, self._finish)
+            case _:
+                pass
+
+    def _begin(self) -> None:
+        self._power_on()
+        self._work()
+
+    def _work(self) -> None:
+        """Do what is due in the outside world, then wait for the next of it."""
+        self._wake = None
+        while self._due and self._due[0].at <= self._clock.now() and not self._over:
+            heapq.heappop(self._due).act()
+        self._look()
+
+    def _look(self) -> None:
+        if self._over or self._loop is None:
+            return
+        self._expectations.look(self._rules_now())
+        deadline = self._expectations.next_deadline()
+        chord = self._config.stations.chord if self._config is not None else 0
+        if not self._due and deadline is None and (self._daemon is None or self._daemon.at_rest):
+            self._finish()
+            return
+        due = [self._due[0].at] if self._due else []
+        if deadline is not None:
+            due.append(max(deadline + chord, self._clock.now() + 1))
+        if due and self._wake is None:
+            self._wake = self._loop.call_at(min(due) / 1e9, self._work)
+
+    def _finish(self) -> None:
+        if not self._over and self._loop is not None:
+            self._over = True
+            self._loop.stop()
+
+    def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception") or RuntimeError(str(context.get("message")))
+        if isinstance(error, IllegalAction) and self._claims:
+            error = StoryError(f"{self._story.source}:{self._claims[-1].line}: {error}")
+        if self._failed is None:
+            self._failed = error
+        loop.stop()
+
+    # Steps
+
+    def _power_on(self) -> None:
+        if self._loop is None or self._config is None or self._daemon is not None:
+            return
+        clock = StartedClock(self._clock)
+        self._daemon_clock = clock
+        world = World(
+            clock=clock,
+            boot=BOOT,
+            journal_executor=InlineExecutor(),
+            panel_executor=InlineExecutor(),
+            random_bytes=self._random.randbytes,
+            open_pins=self._open_pins,
+            open_panel=self._open_panel,
+            on_line=self._on_line,
+            on_turn=self._turned,
+        )
+        self._daemon = Daemon(self._config, world, self._loop)
+
+    def _power_off(self) -> None:
+        if self._daemon is not None:
+            self._daemon.abandon()
+        self._daemon = self._factory = None
+
+    def _stall(self, until: Instant) -> None:
+        if self._daemon is not None and self._clock.now() < until:
+            # The program was alive up to here; the loop stands in this very call until the stall is over.
+            if self._standing_until < self._clock.now():
+                self._daemon.pump()
+            self._clock.advance_to(until)
+            self._standing_until = until
+
+    def _set_panel(self, ok: bool) -> None:
+        self._panel_answers = ok
+
+    def _operator(self, at: Instant) -> None:
+        if self._daemon is not None and self._daemon_clock is not None:
+            self._daemon.reset(at - self._daemon_clock.origin_ns)
+
+    def _claim(self, step: Claim) -> None:
+        if self._daemon is not None and self._daemon_clock is not None:
+            self._claims.append(step)
+            at = step.at - self._daemon_clock.origin_ns
+            self._daemon.claim(step.seat, step.player, step.name, at)
+
+    def _expect(self, step: Expect) -> None:
+        if self._daemon is not None and self._standing_until < self._clock.now():
+            self._daemon.pump()
+        self._expectations.begin(step, self._rules_now())
+
+    def _skip(self, line: int, why: str) -> None:
+        self._skipped.append(f"{self._story.source}:{line}: skipped: {why}")
+
+    # What the daemon stands on
+
+    def _open_pins(self, _config: Config, clock: Clock) -> TableFactory:
+        self._factory = TableFactory(clock)
+        for (seat, button), closed in self._closed.items():
+            self._line(seat, button).drive(not closed)
+        return self._factory
+
+    def _line(self, seat: Seat, button: Kind) -> Any:
+        if self._factory is None or self._config is None:
+            raise RuntimeError("the table is switched off")
+        station = next(each for each in self._config.wired if each.seat == seat)
+        return self._factory.line(getattr(station, button.value))
+
+    def _open_panel(self, display: DisplayConfig) -> Oled:
+        def open_device(driver: str, bus: int, address: int, rotate: int) -> Panel:
+            if not self._panel_answers:
+                raise OSError(errno.EREMOTEIO, os.strerror(errno.EREMOTEIO))
+            return _StoryPanel(open_luma(driver, bus, address, rotate), lambda: self._panel_answers)
+
+        return Oled(display.driver, display.bus, display.address, display.rotate, open_device=open_device)
+
+    def _on_line(self, line: str) -> None:
+        self._expectations.heard(line)
+        self._say(line)
+
+    def _turned(self) -> None:
+        daemon = self._daemon
+        if daemon is None:
+            return
+        if self._frames is not None and daemon.image is not self._kept_image:
+            self._kept_image = daemon.image
+            self._keep_picture(self._frames, daemon.image)
+        if self._on_turn is not None:
+            self._on_turn(self)
+        self._look()
+
+    def _keep_picture(self, folder: Path, image: Image.Image) -> None:
+        self._pictures += 1
+        name = self._screen(self._rules_now())
+        image.save(folder / f"{self._pictures:05d}-{seconds_text(self._clock.now())}-{name}.png")
+
+    # What it shows
+
+    def _rules_now(self) -> Instant:
+        """The instant of the story that the rules have come to."""
+        chord = self._config.stations.chord if self._config is not None else 0
+        return max(0, self._clock.now() - chord)
+
+    def _shown_at(self, now: Instant) -> Instant:
+        return now - (self._daemon_clock.origin_ns if self._daemon_clock is not None else 0)
+
+    def _lamp(self, seat: Seat, now: Instant) -> str:
+        if self._daemon is None:
+            return "free"
+        return pattern(self._daemon.shown, seat, self._shown_at(now)).value
+
+    def _screen(self, now: Instant) -> str:
+        if self._daemon is None:
+            return "off"
+        return screen(self._daemon.shown, self._shown_at(now)).name
+
+
+def simulate(
+    story: Story, *, seed: int = 0, frames: Path | None = None, state_dir: Path | None = None
+) -> tuple[list[str], Report]:
+    """Play a story and return every event's line with the report; see `Simulation`."""
+    lines: list[str] = []
+    report = Simulation(story, seed=seed, say=lines.append, frames=frames, state_dir=state_dir).run()
+    return lines, report
