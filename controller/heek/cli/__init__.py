@@ -1,0 +1,57 @@
+"""The command `heek`: reads what was typed, hands it to one command, and turns errors into one line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from heek import __version__
+from heek.errors import ConfigError, StoryError, TableError
+
+OK: Final = 0
+FAILED: Final = 1
+"""Something outside did not do its part: a pin, a file, a disk. Trying again may help."""
+MISTAKE: Final = 2
+"""What was typed or written is wrong; trying again does not help (systemd does not restart on it)."""
+NOT_AS_EXPECTED: Final = 3
+"""A story's expectation did not hold."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code and never shows a traceback for a TableError."""
+    arguments = _parser().parse_args(argv)
+    if not hasattr(arguments, "run"):
+        _parser().print_help()
+        return MISTAKE
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except (ConfigError, StoryError) as error:
+        print(error, file=sys.stderr)
+        return MISTAKE
+    except TableError as error:
+        print(f"heek: {error}", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        # Whoever read our output has read enough; nothing more can be flushed there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    from heek.cli import configuring, demo, journals, running, simulating
+
+    parser = argparse.ArgumentParser(
+        prog="heek", description="The controller of an Ahyoheek table, the D'ni rock-paper-scissors."
+    )
+    parser.add_argument("--version", action="version", version=f"heek {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for command in (running, simulating, demo, configuring, journals):
+        command.add_to(commands)
+    return parser

@@ -1,0 +1,73 @@
+"""`heek journal`: look at what a table has kept, and check that all of it is sound."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from heek.cli import FAILED, OK
+
+
+def add_to(commands: Any) -> None:
+    """Add `journal show` and `journal verify` to the commands."""
+    parser = commands.add_parser("journal", help="show or verify what a table has kept")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    where = argparse.ArgumentParser(add_help=False)
+    place = where.add_mutually_exclusive_group()
+    place.add_argument("--config", type=Path, metavar="FILE", help="the table's configuration")
+    place.add_argument("--state-dir", type=Path, metavar="DIR", help="the table's state folder")
+    show = actions.add_parser("show", parents=[where], help="the events, one a line")
+    show.add_argument("--after", type=int, default=0, metavar="SEQ", help="only events after this number")
+    show.add_argument("--limit", type=int, metavar="N", help="at most so many")
+    show.add_argument("--json", action="store_true", help="as they stand in the journal")
+    show.add_argument("--results", action="store_true", help="the results instead of the events")
+    show.set_defaults(run=run_show)
+    verify = actions.add_parser("verify", parents=[where], help="check numbers, sums and the file itself")
+    verify.set_defaults(run=run_verify)
+
+
+def _journal(arguments: argparse.Namespace) -> Path:
+    from heek.config import default_state_dir, load
+
+    if arguments.config is not None:
+        return load(arguments.config).table.state_dir
+    return arguments.state_dir if arguments.state_dir is not None else default_state_dir()
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    """Print events or results; works while the table runs."""
+    from heek.journal import read_journal
+    from heek.simulator.telling import Teller
+    from heek.simulator.terminal import event_row
+
+    with read_journal(_journal(arguments)) as journal:
+        if arguments.results:
+            for result in journal.results():
+                print(result.record.decode())
+            return OK
+        teller = Teller()
+        for entry in journal.events(arguments.after, arguments.limit):
+            if arguments.json:
+                print(entry.body)
+            else:
+                event = json.loads(entry.body)
+                print(f"{entry.seq:8d} {event_row(event, teller.tell(event))}")
+    return OK
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    """Print every fault; 1 if there is one."""
+    from heek.journal import read_journal
+
+    with read_journal(_journal(arguments)) as journal:
+        faults = journal.verify()
+        for fault in faults:
+            print(fault)
+        if faults:
+            return FAILED
+        print(
+            f"{journal.file}: sound; {journal.last_seq()} events, {journal.waiting()} results wait for the KI"
+        )
+    return OK
