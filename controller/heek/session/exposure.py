@@ -12,8 +12,9 @@ from heek.clock import Instant
 from heek.games.ahyoheek import Void, Won
 from heek.kinds import KINDS, SEATS, Kind, Seat
 from heek.session.phases import Phase
+from heek.session.seating import Occupant
 from heek.session.settings import SessionSettings
-from heek.session.state import Match, Occupant, Round
+from heek.session.state import Match, Round
 from heek.session.view import SeatState, SeatView, View
 
 

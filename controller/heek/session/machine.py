@@ -35,9 +35,8 @@ from typing import Final
 from heek.clock import SECOND, Duration, Instant
 from heek.errors import IllegalAction
 from heek.games import ahyoheek
-from heek.games.ahyoheek import MatchState, Rules, SeatJoined, SeatsLeft, Void, Won
-from heek.games.ranking_points import GRANT, RULES_VERSIONS, deltas, stake
-from heek.kinds import SEATS, Kind, Seat
+from heek.games.ahyoheek import MatchState, Rules, Void, Won
+from heek.kinds import Kind, Seat
 from heek.session import events as ev
 from heek.session.exposure import view_of
 from heek.session.inputs import (
@@ -55,26 +54,17 @@ from heek.session.inputs import (
     StuckReported,
 )
 from heek.session.phases import Phase, Step, next_phase
+from heek.session.points import KnownPoints, deltas_by_seat
+from heek.session.seating import Occupant, Seating
 from heek.session.settings import SessionSettings
-from heek.session.state import (
-    KEPT_VERSION,
-    Entry,
-    Kept,
-    KeptSeat,
-    Match,
-    MatchResult,
-    Occupant,
-    Round,
-)
+from heek.session.state import KEPT_VERSION, Entry, Kept, KeptSeat, Match, MatchResult, Round
 from heek.session.view import SeatState, View
-
-FULL_TABLE: Final = len(SEATS)
-"""Confirmed seats at which a match starts at once."""
 
 RULES_SHOWN: Final[Duration] = 12 * SECOND
 """How long the rules stay on the OLED if nobody presses; our choice, long enough to read three pages."""
 
 IN_MATCH: Final = frozenset({Phase.THROW, Phase.COUNTDOWN, Phase.SETTLE, Phase.REVEAL, Phase.RESUME})
+ROUND_OPEN: Final = frozenset({Phase.THROW, Phase.COUNTDOWN, Phase.SETTLE})
 ROUND_IN_PLAY: Final = frozenset({Phase.THROW, Phase.COUNTDOWN})
 """The phases that a standstill breaks off."""
 
@@ -108,13 +98,13 @@ class Session:
     ) -> None:
         self._settings = settings
         self._new_match_id = new_match_id
-        self._points = {player: GRANT + delta for player, delta in (own_deltas or {}).items()}
+        self._points = KnownPoints(own_deltas or {})
         self._phase = Phase.ATTRACT
         self._since: Instant = 0
         self._held_back: list[Input] = []
         """Inputs that lie behind a round which may not be compared yet."""
         self._last_at: Instant = 0
-        self._occupants: dict[Seat, Occupant] = {}
+        self._seating = Seating()
         self._match: Match | None = None
         self._round: Round | None = None
         self._closed_round: tuple[str, Round] | None = None
@@ -125,12 +115,6 @@ class Session:
         """Seats that left while their round was settling; they are compared first."""
         self._last_throw: Instant = 0
         """Match start or last accepted throw: what `idle_s` counts from."""
-        self._fewer_since: Instant | None = None
-        """Since when a lobby has had fewer than two."""
-        self._last_joined: Instant = 0
-        """When a seat was last taken or confirmed in this lobby."""
-        self._lobby_changed: Instant = 0
-        """When anybody last sat down, confirmed or stood up in it."""
         self._standstill: StoodStill | None = None
         self._stuck: dict[Seat, frozenset[Kind]] = {}
         self._rules_since: Instant | None = None
@@ -149,7 +133,7 @@ class Session:
                 self._phase,
                 self._since,
                 self._phase_end(),
-                self._occupants,
+                self._seating.occupants,
                 self._match,
                 self._round,
                 self._stuck,
@@ -206,12 +190,9 @@ class Session:
         return Kept(
             version=KEPT_VERSION,
             phase=self._phase,
-            seats={
-                seat: KeptSeat(occupant.player, occupant.name)
-                for seat, occupant in sorted(self._occupants.items())
-            },
+            seats=self._seating.kept(),
             match=match,
-            round_open=self._phase in (Phase.THROW, Phase.COUNTDOWN, Phase.SETTLE),
+            round_open=self._phase in ROUND_OPEN,
         )
 
     # Inputs
@@ -224,14 +205,11 @@ class Session:
             case PressDiscarded(at, seat, reason):
                 self._ignore(at, seat, reason)
             case LeaveWarned(_, seat, leaves_at):
-                if seat in self._occupants:
-                    self._occupants[seat].leaves_at = leaves_at
+                self._warn(seat, leaves_at)
             case LeaveAbandoned(_, seat):
-                if seat in self._occupants:
-                    self._occupants[seat].leaves_at = None
+                self._warn(seat, None)
             case LeaveHeld(at, seat):
-                if seat in self._occupants:
-                    self._leave_held(at, seat)
+                self._leave_held(at, seat)
             case ButtonHeld(at, _, button):
                 if button is Kind.BEETLE and self._phase is Phase.LOBBY:
                     self._rules_since = at
@@ -251,7 +229,7 @@ class Session:
                 raise IllegalAction(f"the session knows no input {item!r}")
 
     def _press(self, at: Instant, seat: Seat, button: Kind) -> None:
-        occupant = self._occupants.get(seat)
+        occupant = self._seating.occupants.get(seat)
         late_for = self._late_for(at, seat)
         if late_for is not None:
             match_id, round_ = late_for
@@ -264,7 +242,7 @@ class Session:
             if occupant is None:
                 self._ignore(at, seat, "not_seated")
             elif not occupant.confirmed:
-                self._confirm(at, seat, occupant)
+                self._confirm(at, seat)
         elif self._phase is Phase.MATCH_OVER:
             self._ignore(at, seat, "not_seated" if occupant is None else "match_closed")
         elif self._round is not None:
@@ -276,21 +254,19 @@ class Session:
             self._sit_down(at, seat)
             if self._phase is Phase.ATTRACT:
                 self._go(Step.SEAT_TAKEN, at)
-            self._count_lobby(at)
+            self._seating.count(at)
         elif not occupant.confirmed:
-            self._confirm(at, seat, occupant)
+            self._confirm(at, seat)
         elif occupant.state is SeatState.TAKEN:
             occupant.state = SeatState.READY
             self._emit(ev.SeatReady(at, seat))
 
-    def _confirm(self, at: Instant, seat: Seat, occupant: Occupant) -> None:
-        occupant.state = SeatState.READY
-        self._last_joined = at
+    def _confirm(self, at: Instant, seat: Seat) -> None:
+        self._seating.confirm(seat, at)
         self._emit(ev.SeatReady(at, seat))
 
     def _sit_down(self, at: Instant, seat: Seat) -> None:
-        self._occupants[seat] = Occupant()
-        self._last_joined = at
+        self._seating.sit_down(seat, at)
         self._emit(ev.SeatTaken(at, seat))
 
     def _press_in_match(
@@ -307,11 +283,8 @@ class Session:
         elif seat in round_.throws and not self._settings.allow_change:
             self._ignore(at, seat, "locked")
         else:
-            throws = round_.throws.setdefault(seat, [])
-            if not throws:
+            if round_.accept(seat, at, button):
                 self._emit(ev.ThrowLocked(at, seat))
-            throws.append((at, button))
-            throws.sort(key=lambda each: each[0])
             self._last_throw = max(self._last_throw, at)
 
     def _press_at_empty_seat(self, at: Instant, seat: Seat, round_: Round) -> None:
@@ -321,11 +294,9 @@ class Session:
             and self._phase is Phase.REVEAL
             and match is not None
             and not match.state.tied
-            and round_.closed is not None
-            and at > round_.closed
+            and round_.after_close(at)
         ):
-            match.state = ahyoheek.apply(match.state, SeatJoined(seat))
-            match.entries.append(Entry(seat, None, None, 0))
+            match.join(seat)
             self._sit_down(at, seat)
         else:
             self._ignore(at, seat, "not_seated")
@@ -334,12 +305,9 @@ class Session:
         return (
             at < round_.opened
             or self._stood_still_at(at)
-            or self._after_close(at, round_)
+            or round_.after_close(at)
             or seat not in round_.seats
         )
-
-    def _after_close(self, at: Instant, round_: Round) -> bool:
-        return round_.closed is not None and at > round_.closed
 
     def _stood_still_at(self, at: Instant) -> bool:
         still = self._standstill
@@ -357,64 +325,55 @@ class Session:
         )
         return self._closed_round if in_time else None
 
+    def _warn(self, seat: Seat, leaves_at: Instant | None) -> None:
+        if seat in self._seating.occupants:
+            self._seating.occupants[seat].leaves_at = leaves_at
+
     def _leave_held(self, at: Instant, seat: Seat) -> None:
-        self._occupants[seat].leaves_at = None
-        if self._phase is Phase.SETTLE and self._round is not None and self._after_close(at, self._round):
+        self._warn(seat, None)
+        if seat not in self._seating.occupants:
+            return
+        if self._phase is Phase.SETTLE and self._round is not None and self._round.after_close(at):
             self._leave_after.append(seat)
         else:
             self._leaving.append(seat)
 
     def _claim(self, at: Instant, seat: Seat, player: str, name: str) -> None:
-        occupant = self._occupants.get(seat)
-        if self._phase is not Phase.LOBBY:
+        if self._phase not in (Phase.ATTRACT, Phase.LOBBY):
             raise IllegalAction(
                 f"seat {seat} cannot be claimed in phase {self._phase.value}; claim it in the lobby"
             )
-        if occupant is None:
-            raise IllegalAction(f"seat {seat} is empty and cannot be claimed; press a button there first")
-        other = next((each for each, who in self._occupants.items() if who.player == player), None)
-        if other is not None and other != seat:
-            raise IllegalAction(f"player {player} already sits at seat {other} and cannot claim seat {seat}")
-        occupant.player, occupant.name = player, name
+        self._seating.claim(seat, player, name)
         self._emit(ev.SeatClaimed(at, seat, player, name))
 
     # What follows from the edges of one instant
 
     def _end_of_edges(self, at: Instant) -> None:
         round_ = self._round
-        if self._phase is Phase.THROW and round_ is not None and round_.throws:
-            first = min(round_.first_throws())
+        first = round_.first_throw() if round_ is not None else None
+        if self._phase is Phase.THROW and round_ is not None and first is not None:
             self._start_countdown(round_, first, first + self._settings.countdown)
         if self._leaving:
             leaving, self._leaving = self._leaving, []
             self._stand_up(dict.fromkeys(leaving, "leave"), at)
         if self._phase in (Phase.COUNTDOWN, Phase.SETTLE) and self._round is not None:
             self._close_if_all_thrown(self._round)
-        elif self._phase is Phase.LOBBY and self._starts_at_once():
+        elif self._phase is Phase.LOBBY and self._seating.starts_at_once():
             self._start_match(at)
-        elif self._phase is Phase.RESUME and all(each.confirmed for each in self._occupants.values()):
+        elif self._phase is Phase.RESUME and not self._seating.unconfirmed():
             self._open_round(Step.REOPENED, at)
 
     def _close_if_all_thrown(self, round_: Round) -> None:
-        if not round_.all_thrown():
-            return
-        latest = max(round_.first_throws())
-        if round_.last_leave is not None:
-            latest = max(latest, round_.last_leave)
-        if self._stood_still_at(latest) or (round_.closed is not None and latest >= round_.closed):
-            return
-        self._close(round_, latest)
+        at = round_.closes_at()
+        if at is not None and not self._stood_still_at(at) and (round_.closed is None or at < round_.closed):
+            self._close(round_, at)
 
     def _close(self, round_: Round, at: Instant) -> None:
-        round_.closed = at
         if self._phase is Phase.COUNTDOWN:
             self._go(Step.CLOSED, at)
         self._since = at
-        for seat, throws in round_.throws.items():
-            # A throw delivered late can move the close back before one that was taken already.
-            while throws[-1][0] > at:
-                stamp, _ = throws.pop()
-                self._ignore(stamp, seat, "late")
+        for stamp, seat in round_.close(at):
+            self._ignore(stamp, seat, "late")
 
     # Timers
 
@@ -438,13 +397,13 @@ class Session:
             timers.append((self._standstill.ended, self._end_standstill))
         match self._phase:
             case Phase.LOBBY:
-                if not all(each.confirmed for each in self._occupants.values()):
+                if self._seating.unconfirmed():
                     timers.append((self._since + settings.rematch, self._end_rematch))
-                start = self._lobby_end()
+                start = self._seating.starts_at(settings.lobby)
                 if start is not None:
                     timers.append((start, self._start_match))
-                if self._fewer_since is not None:
-                    timers.append((self._fewer_since + settings.lobby_idle, self._end_lobby))
+                if self._seating.fewer_since is not None:
+                    timers.append((self._seating.fewer_since + settings.lobby_idle, self._end_lobby))
             case Phase.COUNTDOWN:
                 deadline = self._round.deadline if self._round is not None else None
                 if deadline is not None and not self._stood_still_at(deadline):
@@ -470,8 +429,8 @@ class Session:
         settings = self._settings
         match self._phase:
             case Phase.LOBBY:
-                start = self._lobby_end()
-                if start is None and not all(each.confirmed for each in self._occupants.values()):
+                start = self._seating.starts_at(settings.lobby)
+                if start is None and self._seating.unconfirmed():
                     return self._since + settings.rematch
                 return start
             case Phase.COUNTDOWN:
@@ -501,45 +460,19 @@ class Session:
 
     # Lobby
 
-    def _count_lobby(self, at: Instant) -> None:
-        self._lobby_changed = at
-        if len(self._occupants) >= ahyoheek.ROUND_MINIMUM:
-            self._fewer_since = None
-        elif self._fewer_since is None:
-            self._fewer_since = at
-
-    def _lobby_end(self) -> Instant | None:
-        """When the match starts if nobody does anything; None: somebody has to."""
-        if len(self._occupants) < ahyoheek.ROUND_MINIMUM:
-            return None
-        if not all(each.confirmed for each in self._occupants.values()):
-            return None
-        return max(self._last_joined + self._settings.lobby, self._lobby_changed)
-
-    def _starts_at_once(self) -> bool:
-        seated = self._occupants.values()
-        if len(seated) < ahyoheek.ROUND_MINIMUM:
-            return False
-        return all(each.state is SeatState.READY for each in seated) or (
-            len(seated) == FULL_TABLE and all(each.confirmed for each in seated)
-        )
-
     def _end_rematch(self, at: Instant) -> None:
-        self._stand_up(dict.fromkeys(self._unconfirmed(), "rematch"), at)
-        if self._phase is Phase.LOBBY and self._starts_at_once():
+        self._stand_up(dict.fromkeys(self._seating.unconfirmed(), "rematch"), at)
+        if self._phase is Phase.LOBBY and self._seating.starts_at_once():
             self._start_match(at)
 
     def _end_lobby(self, at: Instant) -> None:
-        self._stand_up(dict.fromkeys(self._occupants, "idle"), at)
-
-    def _unconfirmed(self) -> list[Seat]:
-        return [seat for seat, each in self._occupants.items() if not each.confirmed]
+        self._stand_up(dict.fromkeys(self._seating.occupants, "idle"), at)
 
     # Rounds
 
     def _start_match(self, at: Instant) -> None:
         settings = self._settings
-        seats = sorted(self._occupants)
+        seats = sorted(self._seating.occupants)
         rules = Rules(
             settings.target,
             settings.cycle,
@@ -549,12 +482,12 @@ class Session:
         )
         entries = []
         for seat in seats:
-            occupant = self._occupants[seat]
+            occupant = self._seating.occupants[seat]
             occupant.state = SeatState.TAKEN
-            points = self._points.get(occupant.player, GRANT) if occupant.player is not None else 0
-            entries.append(Entry(seat, occupant.player, occupant.name, stake(points)))
+            stake = self._points.stake(occupant.player)
+            entries.append(Entry(seat, occupant.player, occupant.name, stake))
         self._match = Match(self._new_match_id(), ahyoheek.initial(seats, rules), entries, started_at=at)
-        self._fewer_since = self._rules_since = None
+        self._seating.fewer_since = self._rules_since = None
         self._last_throw = at
         self._emit(
             ev.MatchStarted(
@@ -591,7 +524,7 @@ class Session:
         match, round_ = self._match, self._round
         if match is None or round_ is None:
             raise IllegalAction("there is no round to compare")
-        throws = {seat: round_.throws[seat][-1][1] for seat in round_.seats if seat in round_.throws}
+        throws = round_.counting()
         before: MatchState = match.state
         match.state = ahyoheek.apply(before, ahyoheek.RoundClosed(throws))
         score = match.state.score
@@ -653,64 +586,30 @@ class Session:
         self._go(Step.MATCH_DECIDED, at)
 
     def _win(self, match: Match, won: Won, at: Instant) -> None:
-        economy = self._settings.economy
-        entries = match.entries
-        moved = deltas(
-            [entry.stake for entry in entries],
-            [match.rated and entry.player is not None for entry in entries],
-            entries.index(match.entry(won.seat)),
-            economy,
-        )
-        by_seat: dict[Seat, int] = {}
-        for entry, delta in zip(entries, moved, strict=True):
-            # A seat that was left and joined again had two players; the event's seat carries both.
-            by_seat[entry.seat] = by_seat.get(entry.seat, 0) + delta
-            if entry.player is not None:
-                self._points[entry.player] = self._points.get(entry.player, GRANT) + delta
-        self._emit(
-            ev.MatchWon(at, match.id, won.seat, won.by, match.state.revealed, dict(sorted(by_seat.items())))
-        )
-        self._results.append(
-            MatchResult(
-                match=match.id,
-                rules=RULES_VERSIONS[economy],
-                winner=won.seat,
-                by=won.by,
-                entries=tuple(entries),
-                deltas=moved,
-                rounds=tuple(match.rounds),
-                late_rounds=tuple(match.late_rounds),
-                rated=match.rated,
-                started_at=match.started_at,
-                ended_at=at,
-            )
-        )
+        result = self._points.settle(match, won, self._settings.economy, at)
+        self._emit(ev.MatchWon(at, match.id, won.seat, won.by, match.state.revealed, deltas_by_seat(result)))
+        self._results.append(result)
 
     def _stand_up(self, reasons: Mapping[Seat, str], at: Instant) -> None:
         """Seats stand up at one instant, and what follows from it is judged once all are gone."""
         for seat in sorted(reasons):
-            del self._occupants[seat]
+            del self._seating.occupants[seat]
             self._emit(ev.SeatLeft(at, seat, reasons[seat]))
         if self._phase is Phase.LOBBY:
-            self._count_lobby(at)
-            if not self._occupants:
+            self._seating.count(at)
+            if not self._seating.occupants:
                 self._go(Step.ALL_STOOD_UP, at)
-                self._fewer_since = self._rules_since = None
+                self._seating.fewer_since = self._rules_since = None
         elif self._phase in IN_MATCH and self._match is not None:
             self._forfeit(self._match, tuple(sorted(reasons)), at)
 
     def _forfeit(self, match: Match, seats: tuple[Seat, ...], at: Instant) -> None:
         before = match.state
-        for seat in seats:
-            match.entry(seat).playing = False
-        match.state = ahyoheek.apply(before, SeatsLeft(seats))
+        match.leave(seats)
         round_ = self._round
-        in_play = self._phase in (Phase.THROW, Phase.COUNTDOWN, Phase.SETTLE) and round_ is not None
-        if in_play and round_ is not None and any(seat in round_.seats for seat in seats):
-            round_.seats = tuple(seat for seat in round_.seats if seat not in seats)
-            round_.last_leave = at
-            for seat in seats:
-                round_.throws.pop(seat, None)
+        in_play = self._phase in ROUND_OPEN and round_ is not None
+        if in_play and round_ is not None:
+            round_.withdraw(seats, at)
         if match.state.outcome is not None:
             self._decide(match, at)
         elif before.tied and not set(before.tied) - set(seats):
@@ -730,12 +629,12 @@ class Session:
         in_match = self._phase in IN_MATCH and match is not None
         if in_match and match is not None:
             self._emit(ev.MatchVoid(at, match.id, reason))
-        for seat in sorted(self._occupants):
+        for seat in sorted(self._seating.occupants):
             self._emit(ev.SeatLeft(at, seat, reason))
-        self._occupants = {}
+        self._seating = Seating()
         self._leaving, self._leave_after = [], []
         self._match = self._round = None
-        self._fewer_since = self._rules_since = None
+        self._rules_since = None
         if in_match:
             self._go(Step.MATCH_ABANDONED, at)
         elif self._phase is not Phase.ATTRACT:
@@ -743,15 +642,11 @@ class Session:
 
     def _end_match_over(self, at: Instant) -> None:
         self._match = self._round = None
-        if not self._occupants:
+        if not self._seating.occupants:
             self._go(Step.ALL_STOOD_UP, at)
             return
-        for occupant in self._occupants.values():
-            occupant.state = SeatState.UNCONFIRMED
         self._go(Step.LOBBY_OPENED, at)
-        self._last_joined = at
-        self._fewer_since = None
-        self._count_lobby(at)
+        self._seating.reopen(at)
 
     # After a power cut
 
@@ -762,20 +657,11 @@ class Session:
                 self._emit(ev.SeatLeft(0, seat, "power"))
             return
         match.started_at = None
+        if not short_cut and any(who.player is not None for who in kept.seats.values()):
+            match.forget_players()
         for seat, who in sorted(kept.seats.items()):
-            known = short_cut or who.player is None
-            self._occupants[seat] = Occupant(
-                SeatState.UNCONFIRMED,
-                who.player if known else None,
-                who.name if known else None,
-            )
-            if not known:
-                match.rated = False
-        if not match.rated:
-            for entry in match.entries:
-                entry.stake = 0
-                if entry.playing and not short_cut:
-                    entry.player = entry.name = None
+            known = who if short_cut else KeptSeat(None, None)
+            self._seating.occupants[seat] = Occupant(SeatState.UNCONFIRMED, known.player, known.name)
         self._match = match
         if not self._settings.resume:
             match.state = _voided(match.state, "power")
@@ -790,7 +676,7 @@ class Session:
             self._stand_up(dict.fromkeys(unwired, "power"), 0)
 
     def _end_resume(self, at: Instant) -> None:
-        absent = self._unconfirmed()
+        absent = self._seating.unconfirmed()
         if absent:
             self._stand_up(dict.fromkeys(absent, "power"), at)
         if self._phase is Phase.RESUME:

@@ -1,4 +1,4 @@
-"""What the session remembers: who sits where, the match they play, the round that is open.
+"""What the session remembers of a match: who plays, the rounds so far, the round that is open.
 
 Only the machine changes these; everybody else gets the frozen view. `keep` and `restore` turn what
 must survive a pulled plug into JSON and back.
@@ -13,27 +13,12 @@ import msgspec
 
 from heek.clock import Instant
 from heek.errors import JournalError
-from heek.games.ahyoheek import MatchState, RoundScore
+from heek.games.ahyoheek import MatchState, RoundScore, SeatJoined, SeatsLeft, apply
 from heek.kinds import Kind, Seat
 from heek.session.phases import Phase
-from heek.session.view import SeatState
 
 KEPT_VERSION: Final = 1
 """Of the snapshot's layout; a newer one is refused, not guessed at."""
-
-
-@dataclass(slots=True)
-class Occupant:
-    """Who sits at a seat; `player` is a KI number, None for a guest."""
-
-    state: SeatState = SeatState.TAKEN
-    player: str | None = None
-    name: str | None = None
-    leaves_at: Instant | None = None
-
-    @property
-    def confirmed(self) -> bool:
-        return self.state is not SeatState.UNCONFIRMED
 
 
 @dataclass(slots=True)
@@ -65,6 +50,25 @@ class Match:
     late_rounds: list[int] = field(default_factory=list)
     """Rounds for which an edge was delivered after they were compared."""
 
+    def leave(self, seats: tuple[Seat, ...]) -> None:
+        """These seats stood up at one instant and forfeit the match."""
+        for seat in seats:
+            self.entry(seat).playing = False
+        self.state = apply(self.state, SeatsLeft(seats))
+
+    def join(self, seat: Seat) -> None:
+        """A seat sat down in the running match, with a stake of its own: a guest's, nothing."""
+        self.state = apply(self.state, SeatJoined(seat))
+        self.entries.append(Entry(seat, None, None, 0))
+
+    def forget_players(self) -> None:
+        """Nobody knows any more whether the same people sit here: they go on as guests, and nothing moves."""
+        self.rated = False
+        for entry in self.entries:
+            entry.stake = 0
+            if entry.playing:
+                entry.player = entry.name = None
+
     def entry(self, seat: Seat) -> Entry:
         """Who plays at `seat` now; raises StopIteration if nobody does."""
         return next(entry for entry in self.entries if entry.playing and entry.seat == seat)
@@ -88,11 +92,51 @@ class Round:
     """Once it has been compared and revealed."""
     revealed: dict[Seat, Kind | None] = field(default_factory=dict)
 
-    def first_throws(self) -> list[Instant]:
-        return [throws[0][0] for throws in self.throws.values()]
+    def accept(self, seat: Seat, at: Instant, kind: Kind) -> bool:
+        """Take a throw in by its stamp; whether it is the seat's first."""
+        throws = self.throws.setdefault(seat, [])
+        throws.append((at, kind))
+        throws.sort(key=lambda each: each[0])
+        return len(throws) == 1
 
-    def all_thrown(self) -> bool:
-        return all(seat in self.throws for seat in self.seats)
+    def first_throw(self) -> Instant | None:
+        """When the first of all throws closed; None: nobody has thrown."""
+        return min((throws[0][0] for throws in self.throws.values()), default=None)
+
+    def closes_at(self) -> Instant | None:
+        """When all had thrown: the latest first throw, or the leave that made it so; None: not yet."""
+        if not self.throws or not all(seat in self.throws for seat in self.seats):
+            return None
+        latest = max(throws[0][0] for throws in self.throws.values())
+        return latest if self.last_leave is None else max(latest, self.last_leave)
+
+    def close(self, at: Instant) -> list[tuple[Instant, Seat]]:
+        """Nothing after `at` counts; what is taken out again: stamp and seat.
+
+        That happens when a throw that is delivered late moves the close to before one taken already.
+        """
+        self.closed = at
+        late = sorted(
+            (stamp, seat) for seat, throws in self.throws.items() for stamp, _ in throws if stamp > at
+        )
+        for throws in self.throws.values():
+            throws[:] = [each for each in throws if each[0] <= at]
+        return late
+
+    def withdraw(self, seats: tuple[Seat, ...], at: Instant) -> None:
+        """Seats of this round stood up at `at`: they and their throws are out of it."""
+        if any(seat in self.seats for seat in seats):
+            self.last_leave = at
+            self.seats = tuple(seat for seat in self.seats if seat not in seats)
+            for seat in seats:
+                self.throws.pop(seat, None)
+
+    def after_close(self, at: Instant) -> bool:
+        return self.closed is not None and at > self.closed
+
+    def counting(self) -> dict[Seat, Kind]:
+        """The throws that count, once the round is closed: each seat's last one."""
+        return {seat: self.throws[seat][-1][1] for seat in self.seats if seat in self.throws}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,59 @@
+"""Whose points a match moves: the stakes at its start, and the result at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from heek.clock import Instant
+from heek.games.ahyoheek import Won
+from heek.games.ranking_points import GRANT, RULES_VERSIONS, deltas, stake
+from heek.kinds import Seat
+from heek.session.state import Match, MatchResult
+
+
+class KnownPoints:
+    """The points of every player this table knows of.
+
+    `own_deltas` are what the table has reported, or will report, and the KI has not acknowledged; a
+    player never seen stands at the grant.
+    """
+
+    def __init__(self, own_deltas: Mapping[str, int]) -> None:
+        self._points = {player: GRANT + delta for player, delta in own_deltas.items()}
+
+    def stake(self, player: str | None) -> int:
+        """What a seat puts into a match that starts now; guests nothing."""
+        return 0 if player is None else stake(self._points.get(player, GRANT))
+
+    def settle(self, match: Match, won: Won, economy: str, at: Instant) -> MatchResult:
+        """Move the points of a match that was won, and say what moved."""
+        moved = deltas(
+            [entry.stake for entry in match.entries],
+            [match.rated and entry.player is not None for entry in match.entries],
+            match.entries.index(match.entry(won.seat)),
+            economy,
+        )
+        for entry, delta in zip(match.entries, moved, strict=True):
+            if entry.player is not None:
+                self._points[entry.player] = self._points.get(entry.player, GRANT) + delta
+        return MatchResult(
+            match=match.id,
+            rules=RULES_VERSIONS[economy],
+            winner=won.seat,
+            by=won.by,
+            entries=tuple(match.entries),
+            deltas=moved,
+            rounds=tuple(match.rounds),
+            late_rounds=tuple(match.late_rounds),
+            rated=match.rated,
+            started_at=match.started_at,
+            ended_at=at,
+        )
+
+
+def deltas_by_seat(result: MatchResult) -> dict[Seat, int]:
+    """What each seat gained or lost; one that was left and joined again had two players, and carries both."""
+    by_seat: dict[Seat, int] = {}
+    for entry, delta in zip(result.entries, result.deltas, strict=True):
+        by_seat[entry.seat] = by_seat.get(entry.seat, 0) + delta
+    return dict(sorted(by_seat.items()))
