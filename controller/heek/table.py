@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from heek.clock import Instant
 from heek.kinds import Kind, Seat
+from heek.session.floor import Effects
 from heek.session.inputs import Claimed, Input, OperatorReset, StoodStill
-from heek.session.machine import Effects, Session
+from heek.session.machine import Session
 from heek.session.settings import GestureSettings, SessionSettings
 from heek.session.state import Kept
 from heek.session.view import View

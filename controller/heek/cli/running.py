@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger("heek")
 
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
 PANEL_PATIENCE_S: Final = 2.0
 """At the end: how long a panel may take to go dark before it is left as it is."""
 
@@ -78,7 +80,7 @@ def _run(config: Config) -> int:
         loop.stop()
 
     loop.set_exception_handler(on_exception)
-    for stop in (signal.SIGTERM, signal.SIGINT):
+    for stop in STOP_SIGNALS:
         loop.add_signal_handler(stop, loop.stop)
     journal_executor = ThreadPoolExecutor(1, "heek-journal")
     panel_executor = ThreadPoolExecutor(1, "heek-panel")
@@ -107,8 +109,12 @@ def _run(config: Config) -> int:
         loop.run_forever()
     finally:
         daemon.close()
-        loop.close()
         journal_executor.shutdown()
+        # Whoever asks again for the end gets the same end: closing the loop gives each signal its
+        # default back, which would be a death by it.
+        loop.close()
+        for stop in STOP_SIGNALS:
+            signal.signal(stop, signal.SIG_IGN)
     dark = wait([panel_executor.submit(lambda: None)], timeout=PANEL_PATIENCE_S)
     log.info("%s has stopped", config.table.name)
     code = FAILED if failed else OK

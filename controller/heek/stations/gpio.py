@@ -5,11 +5,16 @@ with the stamp of its backend, and the callback does no more than hand it over.
 
 The backend that is configured opens, or the start stops with a reason and a remedy. There is no
 fall-back: gpiozero's own search for a pin factory is never asked.
+
+No LED is lit before the table asks for it, whichever way it is wired. gpiozero's own pins cannot promise that:
+they claim an output low and start PWM with an empty duty cycle, which an LED that is lit by a low level
+shows as a flash. So a pin here is claimed at its dark level, and PWM goes on from the level that the line has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 from heek.clock import SECOND, Clock, Instant
@@ -47,13 +52,7 @@ def open_factory(backend: str, pin_factory: str, clock: Clock) -> Any:
         return TableFactory(clock)
     remedy = 'on a machine without GPIO set stations.backend = "mock" to simulate the table'
     try:
-        if pin_factory == "lgpio":
-            from gpiozero.pins.lgpio import LGPIOFactory
-
-            return LGPIOFactory()
-        from gpiozero.pins.rpigpio import RPiGPIOFactory
-
-        return RPiGPIOFactory()
+        return _lgpio() if pin_factory == "lgpio" else _rpigpio()
     except ImportError as error:
         extra = "pi" if pin_factory == "lgpio" else "pi-legacy"
         raise BackendError(
@@ -66,6 +65,55 @@ def open_factory(backend: str, pin_factory: str, clock: Clock) -> Any:
             "Raspberry Pi, that /dev/gpiochip* is there and that the user is in the group gpio "
             f"(sudo usermod -aG gpio USER); {remedy}"
         ) from None
+
+
+def _lgpio() -> Any:
+    import lgpio
+    from gpiozero.pins.lgpio import LGPIOFactory, LGPIOPin
+
+    class Pin(LGPIOPin):  # type: ignore[misc]
+        _pwm: Any
+
+        def output_with_state(self, state: bool) -> None:
+            lgpio.gpio_claim_output(self.factory._handle, self._number, int(state))
+
+        def _set_frequency(self, value: float | None) -> None:
+            if self._pwm or not value:
+                super()._set_frequency(value)
+                return
+            duty = 100 * lgpio.gpio_read(self.factory._handle, self._number)
+            lgpio.tx_pwm(self.factory._handle, self._number, value, duty)
+            self._pwm = (value, duty)
+
+    factory = LGPIOFactory()
+    factory.pin_class = Pin
+    return factory
+
+
+def _rpigpio() -> Any:
+    from gpiozero.pins.rpigpio import RPiGPIOFactory, RPiGPIOPin
+    from RPi import GPIO
+
+    class Pin(RPiGPIOPin):  # type: ignore[misc]
+        _pwm: Any
+
+        def close(self) -> None:
+            # The end of its PWM pulls the line low; an input does not show that.
+            GPIO.setup(self._number, GPIO.IN, GPIO.PUD_OFF)
+            super().close()
+
+        def _set_frequency(self, value: float | None) -> None:
+            if self._pwm or not value:
+                super()._set_frequency(value)
+                return
+            self._duty_cycle = float(GPIO.input(self._number))
+            self._pwm = GPIO.PWM(self._number, value)
+            self._pwm.start(100 * self._duty_cycle)
+            self._frequency = value
+
+    factory = RPiGPIOFactory()
+    factory.pin_class = Pin
+    return factory
 
 
 def _reason(error: BaseException) -> str:
@@ -90,11 +138,12 @@ class Board:
         led_active_high: bool = True,
         led_pwm: bool = True,
     ) -> None:
-        from gpiozero import LED, PWMLED, InputDevice
+        from gpiozero import InputDevice, OutputDevice
 
         self._factory = factory
         self._on_edge = on_edge
         self._origin_ns = origin_ns
+        self._active_high = led_active_high
         self.led_pwm = led_pwm
         self._buttons: dict[tuple[Seat, Kind], Any] = {}
         self._lamps: dict[Seat, Any] = {}
@@ -104,16 +153,11 @@ class Board:
         try:
             for station in stations:
                 using = f"GPIO{station.led} (LED of seat {station.seat})"
-                self._lamps[station.seat] = (
-                    PWMLED(
-                        station.led,
-                        active_high=led_active_high,
-                        frequency=PWM_FREQUENCY_HZ,
-                        pin_factory=factory,
-                    )
-                    if led_pwm
-                    else LED(station.led, active_high=led_active_high, pin_factory=factory)
+                self._lamps[station.seat] = OutputDevice(
+                    station.led, active_high=led_active_high, pin_factory=factory
                 )
+                if led_pwm:
+                    self._lamps[station.seat].pin.frequency = PWM_FREQUENCY_HZ
                 self._levels[station.seat] = 0.0
             for station in stations:
                 for kind in KINDS:
@@ -148,12 +192,16 @@ class Board:
         """Set an LED to 0.0 (off) to 1.0; writes nothing if it shows that already."""
         if self._levels.get(seat) != level:
             self._levels[seat] = level
-            self._lamps[seat].value = level if self.led_pwm else float(level >= 0.5)
+            pin = self._lamps[seat].pin
+            if self.led_pwm:
+                pin.state = level if self._active_high else 1.0 - level
+            else:
+                pin.state = (level >= 0.5) is self._active_high
 
     def close(self) -> None:
         """Switch every LED off and let all pins go; may be called twice and never raises."""
-        for lamp in self._lamps.values():
-            _quietly(lamp.off)
+        for seat, lamp in self._lamps.items():
+            _quietly(partial(self.light, seat, 0.0))
             _quietly(lamp.close)
         for button in self._buttons.values():
             _quietly(button.close)

@@ -3,13 +3,15 @@
 The stock mock takes its stamps from the real clock, keeps every state it ever had, and opens a contact
 when the program sets a pull, so that a button held at start-up silently is not held any more. These
 pins stamp with the table's clock (or with the stamp of a late edge), keep nothing, and stay where the
-outside world has put them.
+outside world has put them. As outputs they do what the pins of `heek.stations.gpio` do on a real
+backend: they are claimed at a level, and PWM starts from it.
 """
 
 from __future__ import annotations
 
 from typing import Any, cast
 
+from gpiozero.exc import PinPWMFixedValue
 from gpiozero.pins.mock import MockFactory, MockPWMPin
 
 from heek.clock import SECOND, Clock, Instant
@@ -44,6 +46,15 @@ class TablePin(MockPWMPin):  # type: ignore[misc]
     def level(self) -> float:
         """What a meter on the line would show: 0.0 to 1.0."""
         return float(self._state)
+
+    def output_with_state(self, state: bool) -> None:
+        self._change_state(float(state))
+        self.function = "output"
+
+    def _set_frequency(self, value: float | None) -> None:
+        if value is not None and self._function != "output":
+            raise PinPWMFixedValue(f"cannot start PWM on pin {self!r}")
+        self._frequency = value
 
     def _set_pull(self, value: str) -> None:
         driven = self._driven

@@ -1,0 +1,84 @@
+"""The phase the table is in, the order in which it tells what happens, and who sits there.
+
+Everything that changes the session does so through here: one place that asks the table of transitions, and
+one that sees to it that `at` never goes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from heek.clock import Instant
+from heek.kinds import Seat
+from heek.session import events as ev
+from heek.session.phases import Phase, Step, next_phase
+from heek.session.seating import Seating
+from heek.session.state import MatchResult
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What one call came to: events to keep and tell, results to report."""
+
+    events: tuple[ev.Event, ...]
+    results: tuple[MatchResult, ...]
+
+    @property
+    def durable(self) -> bool:
+        """Among the events is one that must be on the disk before anybody celebrates."""
+        return any(event.durable for event in self.events)
+
+
+class Floor:
+    """The phase since when, the seats, and what has not been told yet."""
+
+    def __init__(self, phase: Phase = Phase.ATTRACT) -> None:
+        self.phase = phase
+        self.since: Instant = 0
+        """When the phase began by rule."""
+        self.seating = Seating()
+        self._last_at: Instant = 0
+        self._events: list[ev.Event] = []
+        self._results: list[MatchResult] = []
+
+    def go(self, step: Step, at: Instant) -> None:
+        """Take a step; raises IllegalTransition, and changes nothing, if the table has no such step."""
+        self.phase = next_phase(self.phase, step)
+        self.since = at
+
+    def emit(self, event: ev.Event) -> None:
+        """Tell an event, at its own instant or, if later ones have been told, at the last one's."""
+        if event.at < self._last_at:
+            event = replace(event, at=self._last_at)
+        self._last_at = event.at
+        self._events.append(event)
+
+    def ignore(self, at: Instant, seat: Seat, reason: str) -> None:
+        """Tell that a press did not count."""
+        self.emit(ev.PressIgnored(at, seat, reason))
+
+    def sit_down(self, seat: Seat, at: Instant) -> None:
+        self.seating.sit_down(seat, at)
+        self.emit(ev.SeatTaken(at, seat))
+
+    def confirm(self, seat: Seat, at: Instant) -> None:
+        self.seating.confirm(seat, at)
+        self.emit(ev.SeatReady(at, seat))
+
+    def vacate(self, reasons: Mapping[Seat, str], at: Instant) -> tuple[Seat, ...]:
+        """Seats stand up at one instant; gives them in order. What follows is for others to judge."""
+        seats = tuple(sorted(reasons))
+        for seat in seats:
+            del self.seating.occupants[seat]
+            self.emit(ev.SeatLeft(at, seat, reasons[seat]))
+        return seats
+
+    def report(self, result: MatchResult) -> None:
+        self._results.append(result)
+
+    def effects(self) -> Effects:
+        """Everything told since the last call."""
+        effects = Effects(tuple(self._events), tuple(self._results))
+        self._events, self._results = [], []
+        return effects

@@ -1,0 +1,322 @@
+"""A match in play: its rounds are opened, thrown in, closed, compared and revealed, until it is decided.
+
+What a press in a match comes to is decided here, in the order of the reasons that spec/ahyoheek.md gives
+("Fine points"); so is what follows when seats stand up in the middle of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from heek.clock import Instant
+from heek.errors import IllegalAction
+from heek.games import ahyoheek
+from heek.games.ahyoheek import MatchState, Rules, Void, Won
+from heek.kinds import Kind, Seat
+from heek.session import events as ev
+from heek.session.floor import Floor
+from heek.session.inputs import StoodStill
+from heek.session.phases import Phase, Step
+from heek.session.points import KnownPoints, deltas_by_seat
+from heek.session.settings import SessionSettings
+from heek.session.state import Entry, Match, Round
+from heek.session.view import SeatState
+
+ROUND_OPEN: Final = frozenset({Phase.THROW, Phase.COUNTDOWN, Phase.SETTLE})
+ROUND_IN_PLAY: Final = frozenset({Phase.THROW, Phase.COUNTDOWN})
+"""The phases that a standstill breaks off."""
+
+
+class Play:
+    """The match that is played or shown, if any, and its round."""
+
+    def __init__(
+        self, floor: Floor, settings: SessionSettings, points: KnownPoints, new_match_id: Callable[[], str]
+    ) -> None:
+        self._floor = floor
+        self._settings = settings
+        self._points = points
+        self._new_match_id = new_match_id
+        self.match: Match | None = None
+        self.round: Round | None = None
+        self.last_throw: Instant = 0
+        """Match start or last accepted throw: what `idle_s` counts from."""
+        self.standstill: StoodStill | None = None
+        """A standstill whose end has not been reached by rule yet."""
+        self.leave_after: list[Seat] = []
+        """Seats that left while their round was settling; they are compared first."""
+        self._closed_round: tuple[str, Round] | None = None
+        """The round compared or broken off last, for edges that are delivered after it."""
+
+    # Presses
+
+    def late_delivery(self, at: Instant, seat: Seat) -> bool:
+        """Take a press that was in time for a round which has been compared already; False if it was not."""
+        late_for = self._late_for(at, seat)
+        if late_for is None:
+            return False
+        match_id, round_ = late_for
+        if self.match is not None and self.match.id == match_id:
+            self.match.late_rounds.append(round_.number)
+        self._floor.emit(ev.LateDelivery(at, seat, match_id, round_.number))
+        return True
+
+    def _late_for(self, at: Instant, seat: Seat) -> tuple[str, Round] | None:
+        """The round that this press was in time for, if that has been compared already."""
+        if self._closed_round is None:
+            return None
+        _, round_ = self._closed_round
+        in_time = (
+            seat in round_.seats
+            and round_.closed is not None
+            and round_.opened + self._settings.guard <= at <= round_.closed
+        )
+        return self._closed_round if in_time else None
+
+    def press(self, at: Instant, seat: Seat, button: Kind) -> None:
+        """A press while a match is played or shown: a throw, a seat taken, or a reason why not."""
+        seated = seat in self._floor.seating.occupants
+        if self._floor.phase is Phase.RESUME:
+            self._press_in_resume(at, seat, seated)
+        elif self._floor.phase is Phase.MATCH_OVER:
+            self._floor.ignore(at, seat, "match_closed" if seated else "not_seated")
+        elif self.round is not None:
+            self._throw(at, seat, button, seated, self.round)
+
+    def _press_in_resume(self, at: Instant, seat: Seat, seated: bool) -> None:
+        if not seated:
+            self._floor.ignore(at, seat, "not_seated")
+        elif not self._floor.seating.occupants[seat].confirmed:
+            self._floor.confirm(seat, at)
+
+    def _throw(self, at: Instant, seat: Seat, button: Kind, seated: bool, round_: Round) -> None:
+        if round_.sudden_death and seat not in round_.seats:
+            self._floor.ignore(at, seat, "not_in_round")
+        elif not seated:
+            self._press_at_empty_seat(at, seat, round_)
+        elif round_.opened <= at < round_.opened + self._settings.guard:
+            self._floor.ignore(at, seat, "guard")
+        elif self._is_late(at, seat, round_):
+            self._floor.ignore(at, seat, "late")
+        elif seat in round_.throws and not self._settings.allow_change:
+            self._floor.ignore(at, seat, "locked")
+        else:
+            if round_.accept(seat, at, button):
+                self._floor.emit(ev.ThrowLocked(at, seat))
+            self.last_throw = max(self.last_throw, at)
+
+    def _press_at_empty_seat(self, at: Instant, seat: Seat, round_: Round) -> None:
+        match = self.match
+        if (
+            self._settings.late_join
+            and self._floor.phase is Phase.REVEAL
+            and match is not None
+            and not match.state.tied
+            and round_.after_close(at)
+        ):
+            match.join(seat)
+            self._floor.sit_down(seat, at)
+        else:
+            self._floor.ignore(at, seat, "not_seated")
+
+    def _is_late(self, at: Instant, seat: Seat, round_: Round) -> bool:
+        return (
+            at < round_.opened
+            or self.stood_still_at(at)
+            or round_.after_close(at)
+            or seat not in round_.seats
+        )
+
+    def stood_still_at(self, at: Instant) -> bool:
+        """Whether a round in play was hidden from its players at that instant."""
+        still = self.standstill
+        return still is not None and still.at < at <= still.ended and self._floor.phase in ROUND_IN_PLAY
+
+    # Rounds
+
+    def start(self, at: Instant) -> None:
+        """A match begins among all who sit."""
+        settings = self._settings
+        occupants = self._floor.seating.occupants
+        seats = sorted(occupants)
+        rules = Rules(
+            settings.target,
+            settings.cycle,
+            settings.missed_limit,
+            settings.sudden_death_limit,
+            settings.winnerless_limit,
+        )
+        entries = []
+        for seat in seats:
+            occupants[seat].state = SeatState.TAKEN
+            player = occupants[seat].player
+            entries.append(Entry(seat, player, occupants[seat].name, self._points.stake(player)))
+        match = Match(self._new_match_id(), ahyoheek.initial(seats, rules), entries, started_at=at)
+        self.match = match
+        self._floor.seating.fewer_since = None
+        self.last_throw = at
+        stakes = {entry.seat: entry.stake for entry in entries}
+        self._floor.emit(ev.MatchStarted(at, match.id, "ahyoheek", tuple(seats), stakes))
+        self.open_round(Step.MATCH_STARTED, at)
+
+    def start_countdown_if_thrown(self) -> None:
+        """The first throw of a round starts its countdown."""
+        round_ = self.round
+        first = round_.first_throw() if round_ is not None else None
+        if self._floor.phase is Phase.THROW and round_ is not None and first is not None:
+            self._start_countdown(round_, first, first + self._settings.countdown)
+
+    def close_if_all_thrown(self) -> None:
+        """All in the round have thrown: it closes, or has closed earlier than was thought."""
+        round_ = self.round
+        if round_ is None or self._floor.phase not in (Phase.COUNTDOWN, Phase.SETTLE):
+            return
+        at = round_.closes_at()
+        if at is not None and not self.stood_still_at(at) and (round_.closed is None or at < round_.closed):
+            self._close(round_, at)
+
+    def _close(self, round_: Round, at: Instant) -> None:
+        if self._floor.phase is Phase.COUNTDOWN:
+            self._floor.go(Step.CLOSED, at)
+        self._floor.since = at
+        for stamp, seat in round_.close(at):
+            self._floor.ignore(stamp, seat, "late")
+
+    def pass_deadline(self, at: Instant) -> None:
+        """The countdown has run out."""
+        if self.round is not None:
+            self._close(self.round, at)
+
+    def end_standstill(self, at: Instant) -> None:
+        """Players see the clock again: the round that they did not see is broken off."""
+        still, self.standstill = self.standstill, None
+        if self._floor.phase in ROUND_IN_PLAY and self.round is not None and still is not None:
+            self.round.closed = still.at
+            self._break_off(self.round, at, "gap")
+            self.open_round(Step.REOPENED, at)
+
+    def open_round(self, step: Step, at: Instant) -> None:
+        """The next round opens, under the next number."""
+        match = self.match
+        if match is None:
+            raise IllegalAction("a round cannot be opened without a match")
+        if self._floor.phase is Phase.RESUME:
+            self.last_throw = at
+        match.round += 1
+        seats = ahyoheek.may_throw(match.state)
+        self.round = Round(match.round, seats, at, bool(match.state.tied))
+        self._floor.go(step, at)
+        self._floor.emit(ev.RoundOpened(at, match.id, match.round, seats))
+        if self._settings.timer == "fixed":
+            self._start_countdown(self.round, at, at + self._settings.countdown)
+
+    def _start_countdown(self, round_: Round, at: Instant, deadline: Instant) -> None:
+        round_.deadline = deadline
+        self._floor.go(Step.COUNTDOWN_STARTED, at)
+        self._floor.emit(ev.CountdownStarted(at, self._match_id(), round_.number, deadline))
+
+    def compare(self, at: Instant) -> None:
+        """The round has settled: compare, reveal, judge, and let go who leaves by it."""
+        match, round_ = self.match, self.round
+        if match is None or round_ is None:
+            raise IllegalAction("there is no round to compare")
+        throws = round_.counting()
+        before: MatchState = match.state
+        match.state = ahyoheek.apply(before, ahyoheek.RoundClosed(throws))
+        score = match.state.score
+        leave_after, self.leave_after = self.leave_after, []
+        leaving = dict.fromkeys(ahyoheek.missed_out(match.state), "missed")
+        leaving |= dict.fromkeys(leave_after, "leave")
+        if score is None or score.void:
+            self._break_off(round_, at, "throws")
+        else:
+            self._reveal(match, round_, throws, score, at)
+        if match.state.outcome is not None:
+            self._decide(match, at)
+        else:
+            if match.state.tied and not before.tied:
+                self._floor.emit(ev.SuddenDeath(at, match.id, match.state.tied))
+            if round_.score is not None:
+                self._floor.go(Step.REVEALED, at)
+        if leaving:
+            self.stand_up(leaving, at)
+        if self._floor.phase is Phase.SETTLE:
+            self.open_round(Step.REOPENED, at)
+
+    def _reveal(
+        self, match: Match, round_: Round, throws: dict[Seat, Kind], score: ahyoheek.RoundScore, at: Instant
+    ) -> None:
+        round_.score = score
+        round_.revealed = {seat: throws.get(seat) for seat in round_.seats}
+        self._closed_round = (match.id, round_)
+        match.rounds.append(round_.revealed)
+        self._floor.emit(
+            ev.RoundRevealed(
+                at,
+                match.id,
+                round_.number,
+                round_.closed if round_.closed is not None else at,
+                round_.revealed,
+                score.points,
+                score.winners,
+                match.state.collections,
+            )
+        )
+
+    def _break_off(self, round_: Round, at: Instant, reason: str) -> None:
+        self._closed_round = (self._match_id(), round_)
+        self._floor.emit(ev.RoundVoid(at, self._match_id(), round_.number, reason))
+
+    # Ends
+
+    def _decide(self, match: Match, at: Instant) -> None:
+        """The match has an outcome: say so, and show it."""
+        outcome = match.state.outcome
+        if isinstance(outcome, Won):
+            self._win(match, outcome, at)
+        elif isinstance(outcome, Void):
+            self._floor.emit(ev.MatchVoid(at, match.id, outcome.reason))
+        self._floor.go(Step.MATCH_DECIDED, at)
+
+    def _win(self, match: Match, won: Won, at: Instant) -> None:
+        result = self._points.settle(match, won, self._settings.economy, at)
+        self._floor.emit(
+            ev.MatchWon(at, match.id, won.seat, won.by, match.state.revealed, deltas_by_seat(result))
+        )
+        self._floor.report(result)
+
+    def stand_up(self, reasons: Mapping[Seat, str], at: Instant) -> None:
+        """Seats stand up at one instant, and what follows from it is judged once all are gone."""
+        seats = self._floor.vacate(reasons, at)
+        match = self.match
+        if match is not None and match.state.outcome is None:
+            self._forfeit(match, seats, at)
+
+    def _forfeit(self, match: Match, seats: tuple[Seat, ...], at: Instant) -> None:
+        before = match.state
+        match.leave(seats)
+        round_ = self.round
+        in_play = self._floor.phase in ROUND_OPEN and round_ is not None
+        if in_play and round_ is not None:
+            round_.withdraw(seats, at)
+        if match.state.outcome is not None:
+            self._decide(match, at)
+        elif before.tied and not set(before.tied) - set(seats):
+            compared = self._closed_round is not None and self._closed_round[1] is round_
+            broken_off = in_play and not compared and round_ is not None
+            if broken_off and round_ is not None:
+                round_.closed = at
+                self._break_off(round_, at, "throws")
+            if match.state.tied:
+                self._floor.emit(ev.SuddenDeath(at, match.id, match.state.tied))
+            if broken_off:
+                self.open_round(Step.REOPENED, at)
+
+    def abandon(self) -> None:
+        """Nothing of the match is left on the table."""
+        self.match = self.round = None
+        self.leave_after = []
+
+    def _match_id(self) -> str:
+        return self.match.id if self.match is not None else ""
