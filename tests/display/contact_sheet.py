@@ -1,4 +1,7 @@
-"""Every golden screen at four times its size in one picture: `python -m tests.display.contact_sheet`."""
+"""The golden screens at four times their size: all in one picture, and six of a match for the README.
+
+`python -m tests.display.contact_sheet` writes both.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from heek.display.drawing import draw
 from tests.display.catalogue import moments, screen_of
 
 SHEET = Path(__file__).parents[2] / "controller" / "heek" / "display" / "screens.png"
+GLANCE = SHEET.with_name("glance.png")
+GLANCE_NAMES = ["attract-7", "lobby-two", "countdown-3", "reveal", "reveal-collections", "match-over-three"]
 _SCALE = 4
 _COLUMNS = 4
 _BORDER_PX = 2
@@ -19,15 +24,16 @@ _CAPTION_PX = 24
 
 
 def contact_sheet(names: list[str] | None = None) -> Image.Image:
-    """All golden screens (or those of `names`) with their captions, in rows of four; mode "1"."""
+    """All golden screens with their captions in rows of four, or those of `names` in rows of three; mode "1"."""
     shown = names or list(moments())
+    columns = _COLUMNS if names is None else 3
     cell_w = 128 * _SCALE + 2 * _BORDER_PX + _GAP_PX
     cell_h = 64 * _SCALE + 2 * _BORDER_PX + _GAP_PX + _CAPTION_PX
-    rows = -(-len(shown) // _COLUMNS)
-    sheet = Image.new("1", (_COLUMNS * cell_w + _GAP_PX, rows * cell_h + _GAP_PX))
+    rows = -(-len(shown) // columns)
+    sheet = Image.new("1", (columns * cell_w + _GAP_PX, rows * cell_h + _GAP_PX))
     for index, name in enumerate(shown):
-        x = _GAP_PX + index % _COLUMNS * cell_w
-        y = _GAP_PX + index // _COLUMNS * cell_h
+        x = _GAP_PX + index % columns * cell_w
+        y = _GAP_PX + index // columns * cell_h
         picture = draw(screen_of(name))
         large = picture.resize((128 * _SCALE, 64 * _SCALE), Image.Resampling.NEAREST)
         frame = Image.new("1", (large.width + 2 * _BORDER_PX, large.height + 2 * _BORDER_PX), 255)
@@ -38,5 +44,6 @@ def contact_sheet(names: list[str] | None = None) -> Image.Image:
 
 
 if __name__ == "__main__":
-    contact_sheet().save(SHEET, optimize=True)
-    print(f"wrote {SHEET}")
+    for file, names in ((SHEET, None), (GLANCE, GLANCE_NAMES)):
+        contact_sheet(names).save(file, optimize=True)
+        print(f"wrote {file}")

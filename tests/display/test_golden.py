@@ -10,7 +10,7 @@ from PIL import Image, ImageChops
 from heek.display.drawing import draw
 from heek.display.faces import SCREEN_NAMES
 from tests.display.catalogue import moments, screen_of
-from tests.display.contact_sheet import SHEET, contact_sheet
+from tests.display.contact_sheet import GLANCE, GLANCE_NAMES, SHEET, contact_sheet
 
 GOLDEN = Path(__file__).parent / "golden"
 FAILURES = Path(__file__).parents[2] / "build" / "golden-failures"
@@ -58,12 +58,15 @@ def test_moments_are_drawn_as_what_they_are_called() -> None:
         assert name.replace("match-over", "match_over").startswith(screen_of(name).name), name
 
 
-def test_contact_sheet_is_up_to_date(pytestconfig: pytest.Config) -> None:
-    """Proves that the sheet beside the code shows the screens as they are now."""
-    sheet = contact_sheet()
+@pytest.mark.parametrize(("file", "names"), [(SHEET, None), (GLANCE, GLANCE_NAMES)])
+def test_contact_sheet_is_up_to_date(
+    pytestconfig: pytest.Config, file: Path, names: list[str] | None
+) -> None:
+    """Proves that the pictures beside the code show the screens as they are now."""
+    sheet = contact_sheet(names)
     if pytestconfig.getoption("--renew-golden"):
-        sheet.save(SHEET, optimize=True)
-    compare("screens", SHEET, sheet)
+        sheet.save(file, optimize=True)
+    compare(file.stem, file, sheet)
 
 
 def test_a_difference_is_saved_and_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
