@@ -189,9 +189,12 @@ EVENTS: Final[tuple[type[Event], ...]] = (
 _INSTANTS: Final = frozenset({"at", "deadline", "closed"})
 
 
+_NAMES: Final = {kind: re.sub(r"(?<!^)([A-Z])", r"_\1", kind.__name__).lower() for kind in EVENTS}
+
+
 def event_name(kind: type[Event]) -> str:
-    """`RoundRevealed` as the spec writes it: `round_revealed`."""
-    return re.sub(r"(?<!^)([A-Z])", r"_\1", kind.__name__).lower()
+    """`RoundRevealed` as the spec writes it: `round_revealed`; raises KeyError for what is not in EVENTS."""
+    return _NAMES[kind]
 
 
 _SHAPES: Final = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from heek.clock import Instant
@@ -71,6 +71,8 @@ class StuckReported(Input):
 
     seat: Seat
     button: Kind
+    since: Instant = field(default=0, compare=False)
+    """When it closed."""
 
 
 @dataclass(frozen=True, slots=True)

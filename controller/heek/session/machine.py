@@ -89,6 +89,8 @@ class Session:
         self._leaving: list[Seat] = []
         """Seats that leave at the instant in hand; all of them go before anything is judged."""
         self._stuck: dict[Seat, frozenset[Kind]] = {}
+        self._untold: list[tuple[int, StuckReported]] = []
+        """Contacts that closed in the round of that number and stuck in it: their button may be a throw."""
         self._rules_since: Instant | None = None
         self._view: View | None = None
 
@@ -145,7 +147,10 @@ class Session:
                 position += 1
             self._end_of_edges(at)
             while position < len(ordered) and ordered[position].at == at:
+                # A claim may be refused; what lies behind it is then taken with the next call.
+                self._held_back = ordered[position + 1 :]
                 self._take(ordered[position])
+                self._held_back = []
                 position += 1
         self._pass_timers(until, inclusive=True, settled=settled)
         return self._floor.effects()
@@ -187,11 +192,19 @@ class Session:
                 if button is Kind.BEETLE and self._floor.phase is Phase.LOBBY:
                     self._rules_since = at
             case StuckReported(at, seat, button):
-                self._stuck[seat] = self._stuck.get(seat, frozenset()) | {button}
-                self._floor.emit(ev.ContactStuck(at, seat, button))
+                round_ = self._play.round
+                in_play = self._floor.phase in ROUND_OPEN and round_ is not None and seat in round_.seats
+                if in_play and round_ is not None and item.since >= round_.opened:
+                    self._untold.append((round_.number, item))
+                else:
+                    self._tell_stuck(at, seat, button)
             case HealReported(at, seat, button):
-                self._stuck[seat] = self._stuck.get(seat, frozenset()) - {button}
-                self._floor.emit(ev.ContactHealed(at, seat, button))
+                self._untold = [
+                    each for each in self._untold if each[1].seat != seat or each[1].button != button
+                ]
+                if button in self._stuck.get(seat, frozenset()):
+                    self._stuck[seat] -= {button}
+                    self._floor.emit(ev.ContactHealed(at, seat, button))
             case Claimed(at, seat, player, name):
                 self._claim(at, seat, player, name)
             case OperatorReset(at):
@@ -200,6 +213,16 @@ class Session:
                 self._play.standstill = item
             case _:
                 raise IllegalAction(f"the session knows no input {item!r}")
+
+    def _tell_stuck(self, at: Instant, seat: Seat, button: Kind) -> None:
+        self._stuck[seat] = self._stuck.get(seat, frozenset()) | {button}
+        self._floor.emit(ev.ContactStuck(at, seat, button))
+
+    def _tell_untold(self, at: Instant) -> None:
+        """The round is over in which these contacts stuck."""
+        untold, self._untold = self._untold, []
+        for _, report in untold:
+            self._tell_stuck(at, report.seat, report.button)
 
     def _press(self, at: Instant, seat: Seat, button: Kind) -> None:
         if self._play.late_delivery(at, seat):
@@ -303,6 +326,8 @@ class Session:
                 pass
         if self._floor.phase in IN_MATCH and self._floor.phase is not Phase.RESUME:
             timers.append((self._play.last_throw + settings.idle, lambda at: self._abandon(at, "idle")))
+        if self._untold and not self._plays(self._untold[0][0]):
+            timers.append((self._floor.since, self._tell_untold))
         if self._rules_since is not None:
             timers.append((self._rules_since + RULES_SHOWN, self._end_rules))
         return min(timers, key=lambda each: each[0]) if timers else None
@@ -326,6 +351,10 @@ class Session:
                 return self._floor.since + settings.rematch
             case _:
                 return None
+
+    def _plays(self, number: int) -> bool:
+        round_ = self._play.round
+        return self._floor.phase in ROUND_OPEN and round_ is not None and round_.number == number
 
     def _end_rules(self, _at: Instant) -> None:
         self._rules_since = None

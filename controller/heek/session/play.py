@@ -6,6 +6,7 @@ What a press in a match comes to is decided here, in the order of the reasons th
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -27,6 +28,9 @@ ROUND_OPEN: Final = frozenset({Phase.THROW, Phase.COUNTDOWN, Phase.SETTLE})
 ROUND_IN_PLAY: Final = frozenset({Phase.THROW, Phase.COUNTDOWN})
 """The phases that a standstill breaks off."""
 
+ROUNDS_REMEMBERED: Final = 64
+"""An edge that is delivered later than so many rounds is no longer known to have been in time."""
+
 
 class Play:
     """The match that is played or shown, if any, and its round."""
@@ -46,8 +50,8 @@ class Play:
         """A standstill whose end has not been reached by rule yet."""
         self.leave_after: list[Seat] = []
         """Seats that left while their round was settling; they are compared first."""
-        self._closed_round: tuple[str, Round] | None = None
-        """The round compared or broken off last, for edges that are delivered after it."""
+        self._closed_rounds: deque[tuple[str, Round]] = deque(maxlen=ROUNDS_REMEMBERED)
+        """The rounds compared or broken off last, for edges that are delivered after them."""
 
     # Presses
 
@@ -64,15 +68,12 @@ class Play:
 
     def _late_for(self, at: Instant, seat: Seat) -> tuple[str, Round] | None:
         """The round that this press was in time for, if that has been compared already."""
-        if self._closed_round is None:
-            return None
-        _, round_ = self._closed_round
-        in_time = (
-            seat in round_.seats
-            and round_.closed is not None
-            and round_.opened + self._settings.guard <= at <= round_.closed
-        )
-        return self._closed_round if in_time else None
+        for match_id, round_ in reversed(self._closed_rounds):
+            if round_.closed is None or at > round_.closed:
+                break
+            if seat in round_.seats and round_.opened + self._settings.guard <= at:
+                return match_id, round_
+        return None
 
     def press(self, at: Instant, seat: Seat, button: Kind) -> None:
         """A press while a match is played or shown: a throw, a seat taken, or a reason why not."""
@@ -94,26 +95,30 @@ class Play:
         if round_.sudden_death and seat not in round_.seats:
             self._floor.ignore(at, seat, "not_in_round")
         elif not seated:
-            self._press_at_empty_seat(at, seat, round_)
+            self._press_at_empty_seat(at, seat)
         elif round_.opened <= at < round_.opened + self._settings.guard:
             self._floor.ignore(at, seat, "guard")
         elif self._is_late(at, seat, round_):
             self._floor.ignore(at, seat, "late")
-        elif seat in round_.throws and not self._settings.allow_change:
+        elif not self._settings.allow_change and round_.locked_in(seat, at):
             self._floor.ignore(at, seat, "locked")
         else:
             if round_.accept(seat, at, button):
                 self._floor.emit(ev.ThrowLocked(at, seat))
+            elif not self._settings.allow_change:
+                # It closed before the one that was taken for the first, and was delivered after it.
+                stamp, _ = round_.throws[seat].pop()
+                self._floor.ignore(stamp, seat, "locked")
             self.last_throw = max(self.last_throw, at)
 
-    def _press_at_empty_seat(self, at: Instant, seat: Seat, round_: Round) -> None:
+    def _press_at_empty_seat(self, at: Instant, seat: Seat) -> None:
         match = self.match
         if (
             self._settings.late_join
             and self._floor.phase is Phase.REVEAL
             and match is not None
             and not match.state.tied
-            and round_.after_close(at)
+            and at >= self._floor.since
         ):
             match.join(seat)
             self._floor.sit_down(seat, at)
@@ -164,8 +169,16 @@ class Play:
         """The first throw of a round starts its countdown."""
         round_ = self.round
         first = round_.first_throw() if round_ is not None else None
-        if self._floor.phase is Phase.THROW and round_ is not None and first is not None:
-            self._start_countdown(round_, first, first + self._settings.countdown)
+        if round_ is None or first is None:
+            return
+        deadline = first + self._settings.countdown
+        if self._floor.phase is Phase.THROW:
+            self._start_countdown(round_, first, deadline)
+        elif self._settings.timer == "first_throw" and round_.deadline is not None:
+            # The first throw can be delivered second: then the countdown began before it was told.
+            round_.deadline = min(round_.deadline, deadline)
+            if self._floor.phase is Phase.SETTLE and round_.closed is not None and deadline < round_.closed:
+                self._close(round_, deadline)
 
     def close_if_all_thrown(self) -> None:
         """All in the round have thrown: it closes, or has closed earlier than was thought."""
@@ -249,7 +262,7 @@ class Play:
     ) -> None:
         round_.score = score
         round_.revealed = {seat: throws.get(seat) for seat in round_.seats}
-        self._closed_round = (match.id, round_)
+        self._closed_rounds.append((match.id, round_))
         match.rounds.append(round_.revealed)
         self._floor.emit(
             ev.RoundRevealed(
@@ -265,7 +278,7 @@ class Play:
         )
 
     def _break_off(self, round_: Round, at: Instant, reason: str) -> None:
-        self._closed_round = (self._match_id(), round_)
+        self._closed_rounds.append((self._match_id(), round_))
         self._floor.emit(ev.RoundVoid(at, self._match_id(), round_.number, reason))
 
     # Ends
@@ -303,7 +316,7 @@ class Play:
         if match.state.outcome is not None:
             self._decide(match, at)
         elif before.tied and not set(before.tied) - set(seats):
-            compared = self._closed_round is not None and self._closed_round[1] is round_
+            compared = bool(self._closed_rounds) and self._closed_rounds[-1][1] is round_
             broken_off = in_play and not compared and round_ is not None
             if broken_off and round_ is not None:
                 round_.closed = at

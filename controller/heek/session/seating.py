@@ -45,12 +45,12 @@ class Seating:
 
     def sit_down(self, seat: Seat, at: Instant) -> None:
         self.occupants[seat] = Occupant()
-        self.last_joined = at
+        self.last_joined = max(self.last_joined, at)
 
     def confirm(self, seat: Seat, at: Instant) -> None:
         """The player of an unconfirmed seat has pressed: the seat is theirs, and ready."""
         self.occupants[seat].state = SeatState.READY
-        self.last_joined = at
+        self.last_joined = max(self.last_joined, at)
 
     def claim(self, seat: Seat, player: str, name: str) -> None:
         """A signed-in player takes a seat's identity; raises IllegalAction if that cannot be."""

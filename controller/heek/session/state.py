@@ -92,6 +92,10 @@ class Round:
     """Once it has been compared and revealed."""
     revealed: dict[Seat, Kind | None] = field(default_factory=dict)
 
+    def locked_in(self, seat: Seat, at: Instant) -> bool:
+        """The seat has thrown no later than `at`."""
+        return seat in self.throws and self.throws[seat][0][0] <= at
+
     def accept(self, seat: Seat, at: Instant, kind: Kind) -> bool:
         """Take a throw in by its stamp; whether it is the seat's first."""
         throws = self.throws.setdefault(seat, [])

@@ -8,7 +8,7 @@ edge of every contact and need not know what a press or a bounce is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from heek.clock import MILLISECOND, Duration, Instant
@@ -208,7 +208,8 @@ def contact_edges(story: Story) -> list[ContactEdge]:
     """All raw edges that the presses and edges of a valid story cause, in order of delivery.
 
     Edges delivered at the same instant keep the order of their lines. Within one contact every
-    edge changes its level, and neither stamps nor deliveries ever decrease.
+    edge changes its level, and neither stamps nor deliveries ever decrease: a kernel hands over the edges of
+    one line in their order, so an edge waits for one before it that comes late.
     """
     edges: list[ContactEdge] = []
     for step in story.steps:
@@ -244,6 +245,12 @@ def contact_edges(story: Story) -> list[ContactEdge]:
                     initial=step.at == 0,
                 )
             )
+    handed_over: dict[tuple[Seat, Kind], Instant] = {}
+    for number, edge in enumerate(edges):
+        earliest = handed_over.get((edge.seat, edge.button), 0)
+        if edge.delivered < earliest:
+            edges[number] = replace(edge, delivered=earliest)
+        handed_over[edge.seat, edge.button] = max(edge.delivered, earliest)
     # A stable sort: file order, and a press's own order, decide between equal deliveries.
     edges.sort(key=lambda edge: edge.delivered)
     return edges

@@ -136,8 +136,6 @@ class _Contact:
     closed: bool = False
     owned_until: Instant = -1
     """The last edge of its last press."""
-    delivered: Instant = -1
-    """When its last edge is handed over."""
     line: int = 0
     """The last line about it."""
 
@@ -237,7 +235,7 @@ class _Reader:
                 'shorten it, or make "for" longer',
             )
         open_bounce = bounce_edges(place, "open_bounce", keys.get("open_bounce", []), False)
-        self._refuse_overlap(place, at, at, contact, seat, button)
+        self._refuse_overlap(place, at, contact, seat, button)
         if contact.closed:
             raise place.mistake(
                 f"seat {seat}'s {button.value} is held closed by line {contact.line}",
@@ -272,7 +270,7 @@ class _Reader:
                     "an edge at 0 is the state at start-up, which cannot come late",
                     'leave "delivered" out or set a later "at"',
                 )
-        self._refuse_overlap(place, at, at if delivered is None else delivered, contact, seat, button)
+        self._refuse_overlap(place, at, contact, seat, button)
         if contact.closed == closed or (at == 0 and contact.line):
             level = "closed" if contact.closed else "open"
             since = f" since line {contact.line}" if contact.line else ""
@@ -281,7 +279,6 @@ class _Reader:
                 "at 0 say once how it stands" if at == 0 and contact.line else "an edge changes the level",
             )
         contact.closed = closed
-        contact.delivered = at if delivered is None else delivered
         contact.line = place.line
         return RawEdge(at=at, line=place.line, seat=seat, button=button, closed=closed, delivered=delivered)
 
@@ -300,20 +297,12 @@ class _Reader:
         return seat
 
     @staticmethod
-    def _refuse_overlap(
-        place: Place, at: Instant, delivered: Instant, contact: _Contact, seat: Seat, button: Kind
-    ) -> None:
+    def _refuse_overlap(place: Place, at: Instant, contact: _Contact, seat: Seat, button: Kind) -> None:
         name = f"seat {seat}'s {button.value}"
         if at < contact.owned_until:
             raise place.mistake(
                 f"{name} is still pressed by line {contact.line}, until {seconds_shown(contact.owned_until)}",
                 "presses of one contact must not overlap",
-            )
-        if delivered < contact.delivered:
-            raise place.mistake(
-                f"{name}: the edge of line {contact.line} is handed over later "
-                f"({seconds_shown(contact.delivered)}) than this one ({seconds_shown(delivered)})",
-                "edges of one contact are delivered in the order of their stamps",
             )
 
     # -- everything else --------------------------------------------------------------------

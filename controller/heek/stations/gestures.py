@@ -25,7 +25,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from heek.clock import SECOND, Duration, Instant
 from heek.kinds import KINDS, Kind, Seat
@@ -78,6 +78,10 @@ class _Contact:
         return self.closed and not self.stuck and self.down_since is not None
 
 
+_Deadline: TypeAlias = "tuple[Instant, _Station, _Contact | None, str]"
+"""When, where, at which contact (None: the two outer ones together), and what."""
+
+
 @dataclass(slots=True)
 class _Station:
     seat: Seat
@@ -85,6 +89,8 @@ class _Station:
     warned: bool = False
     left: bool = False
     """This hold has made the seat leave already."""
+    deadline: _Deadline | None = None
+    """What happens next here if no edge comes; worked out anew whenever something has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,9 @@ class Gestures:
         for seat, button in sorted(closed, key=lambda each: (each[0], KINDS.index(each[1]))):
             contact = self._stations[seat].contacts[button]
             contact.closed, contact.down_since, contact.stuck = True, now, True
-            self._out.append(StuckReported(now, seat, button))
+            self._out.append(StuckReported(now, seat, button, now))
+        for station in self._stations.values():
+            self._look_ahead(station)
 
     def feed(self, edge: Edge) -> None:
         """Take an edge in, in any order of delivery; raises KeyError for a seat without a station."""
@@ -130,7 +138,8 @@ class Gestures:
 
     def due(self) -> Instant | None:
         """The stamp of the next thing that will come out if no edge is fed; None: nothing will."""
-        stamps = [deadline for station in self._stations.values() for deadline, _ in self._deadlines(station)]
+        deadline = self._next_deadline()
+        stamps = [] if deadline is None else [deadline[0]]
         if self._pending:
             stamps.append(self._pending[0].at)
         if self._out:
@@ -159,6 +168,7 @@ class Gestures:
                 self._take(self._pending.pop(0))
             elif deadline is not None and deadline[0] <= until:
                 self._fire(*deadline)
+                self._look_ahead(deadline[1])
             else:
                 break
         self._done_until = max(self._done_until, until)
@@ -177,15 +187,18 @@ class Gestures:
             return
         open_for = edge.at - contact.changed_at
         contact.closed, contact.changed_at = edge.closed, edge.at
-        if not edge.closed:
-            return
+        if edge.closed:
+            self._close(station, contact, edge.at, open_for)
+        self._look_ahead(station)
+
+    def _close(self, station: _Station, contact: _Contact, at: Instant, open_for: Duration) -> None:
         if open_for >= self._settings.debounce:
             if contact.down_since is not None:
-                self._release(station, contact, edge.at)
-            self._press(station, contact, edge.at)
+                self._release(station, contact, at)
+            self._press(station, contact, at)
         elif contact.down_since is None:
             # Closed again too soon to be a press (it can only be start-up): still it can stick.
-            contact.down_since, contact.alone, contact.held_reported = edge.at, False, True
+            contact.down_since, contact.alone, contact.held_reported = at, False, True
 
     def _press(self, station: _Station, contact: _Contact, at: Instant) -> None:
         contact.down_since, contact.held_reported = at, False
@@ -246,34 +259,34 @@ class Gestures:
 
     # Deadlines
 
-    def _next_deadline(self) -> tuple[Instant, tuple[_Station, _Contact | None, str]] | None:
-        found: tuple[Instant, tuple[_Station, _Contact | None, str]] | None = None
+    def _next_deadline(self) -> _Deadline | None:
+        found: _Deadline | None = None
         for station in self._stations.values():
-            for deadline, what in self._deadlines(station):
-                if found is None or deadline < found[0]:
-                    found = (deadline, (station, *what))
+            deadline = station.deadline
+            if deadline is not None and (found is None or deadline[0] < found[0]):
+                found = deadline
         return found
 
-    def _deadlines(self, station: _Station) -> list[tuple[Instant, tuple[_Contact | None, str]]]:
+    def _look_ahead(self, station: _Station) -> None:
+        """The earliest deadline of a station; of several at one instant the one that stands first."""
+        station.deadline = min(self._deadlines(station), key=lambda each: each[0], default=None)
+
+    def _deadlines(self, station: _Station) -> list[_Deadline]:
         contacts = station.contacts.values()
-        if all(contact.down_since is None for contact in contacts):
-            return []
         settings = self._settings
-        deadlines: list[tuple[Instant, tuple[_Contact | None, str]]] = []
+        deadlines: list[_Deadline] = []
         for contact in contacts:
             if contact.down_since is None:
                 continue
             if not contact.closed:
-                deadlines.append((contact.changed_at + settings.debounce, (contact, "release")))
+                deadlines.append((contact.changed_at + settings.debounce, station, contact, "release"))
             elif not contact.stuck:
                 # A closing edge after a short opening decides what fell into the opening.
-                deadlines.append(
-                    (max(contact.down_since + settings.stuck, contact.changed_at), (contact, "stuck"))
-                )
+                stuck_at = max(contact.down_since + settings.stuck, contact.changed_at)
+                deadlines.append((stuck_at, station, contact, "stuck"))
                 if contact.alone and not contact.held_reported:
-                    deadlines.append(
-                        (max(contact.down_since + settings.hold, contact.changed_at), (contact, "hold"))
-                    )
+                    held_at = max(contact.down_since + settings.hold, contact.changed_at)
+                    deadlines.append((held_at, station, contact, "hold"))
         pen, beetle = station.contacts[Kind.PEN], station.contacts[Kind.BEETLE]
         if (
             not station.left
@@ -285,18 +298,18 @@ class Gestures:
             since = max(pen.down_since, beetle.down_since)
             decided = max(pen.changed_at, beetle.changed_at)
             if not station.warned and settings.leave > LEAVE_WARNING:
-                deadlines.append((max(since + LEAVE_WARNING, decided), (None, "warn")))
+                deadlines.append((max(since + LEAVE_WARNING, decided), station, None, "warn"))
             else:
-                deadlines.append((max(since + settings.leave, decided), (None, "leave")))
+                deadlines.append((max(since + settings.leave, decided), station, None, "leave"))
         return deadlines
 
-    def _fire(self, at: Instant, what: tuple[_Station, _Contact | None, str]) -> None:
-        station, contact, name = what
+    def _fire(self, at: Instant, station: _Station, contact: _Contact | None, name: str) -> None:
         if name == "release" and contact is not None:
             self._release(station, contact, at)
         elif name == "stuck" and contact is not None:
             contact.stuck = True
-            self._out.append(StuckReported(at, contact.seat, contact.button))
+            since = contact.down_since if contact.down_since is not None else at
+            self._out.append(StuckReported(at, contact.seat, contact.button, since))
             if contact.button is not Kind.PAGE and station.warned:
                 station.warned = False
                 self._out.append(LeaveAbandoned(at, station.seat))

@@ -1,0 +1,131 @@
+"""Nothing that names a button or a throw of a running round leaves the table before the reveal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heek.session.phases import Phase
+from tests.session.at_table import FAST, AtTable, in_match
+
+RUNNING = (Phase.THROW, Phase.COUNTDOWN, Phase.SETTLE)
+KINDS = ("pen", "page", "beetle")
+TURNS = [dict(zip(KINDS, KINDS[by:] + KINDS[:by], strict=True)) for by in range(3)]
+"""The same play with every button exchanged for the next one, or the one after it."""
+
+PRESSES = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(1, 4), st.sampled_from(KINDS)),
+    max_size=14,
+    unique_by=lambda each: each[:2],
+)
+"""Slots of 150 ms from 2.15 s on, a seat (4 is empty) and a button."""
+
+
+def nothing_shown(table: AtTable) -> None:
+    """While a round runs no seat's view holds a throw, points or a winner of it."""
+    if table.view.phase in RUNNING:
+        for seat in table.view.seats:
+            assert seat.throw is None
+            assert seat.points is None
+            assert not seat.won_round
+
+
+def seen(presses: list[tuple[int, int, str]], turn: dict[str, str], **how: Any) -> list[Any]:
+    """All that anybody could see, up to the first reveal."""
+    views: list[Any] = []
+    table = in_match(1, 2, 3, watch=lambda each: views.append(each.view), **how)
+    for slot, seat, button in presses:
+        table.press(seat, round(2.15 + slot * 0.15 + seat * 0.01, 6), turn[button], lasts=0.05)
+    table.run(9)
+    shown = [index for index, each in enumerate(table.events) if each["event"] == "round_revealed"]
+    before = [view for view in views if view.phase is not Phase.REVEAL]
+    if shown:
+        until = next(index for index, view in enumerate(views) if view.phase is Phase.REVEAL)
+        return [table.events[: shown[0]], views[:until]]
+    return [table.events, before]
+
+
+@settings(max_examples=100, deadline=None)
+@given(presses=PRESSES, by=st.integers(1, 2), allow_change=st.booleans())
+def test_other_buttons_look_the_same(
+    presses: list[tuple[int, int, str]], by: int, allow_change: bool
+) -> None:
+    """With every button exchanged for another, events and views are the same up to the reveal."""
+    assert seen(presses, TURNS[0], allow_change=allow_change) == seen(
+        presses, TURNS[by], allow_change=allow_change
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(presses=PRESSES, late=st.integers(0, 400))
+def test_no_view_shows_a_running_round(presses: list[tuple[int, int, str]], late: int) -> None:
+    """In random play over several rounds, late deliveries included, no view shows what is not revealed."""
+    table = in_match(1, 2, 3, **FAST, watch=nothing_shown)
+    for slot, seat, button in presses:
+        at = round(2.15 + slot * 0.15 + seat * 0.01, 6)
+        table.press(seat, at, button, lasts=0.05, delivered=round(at + late / 1000, 6))
+    table.run(12)
+    for told in table.events:
+        if told["event"] not in ("round_revealed", "contact_stuck", "contact_healed"):
+            assert not set(map(str, told.values())) & set(KINDS), told
+
+
+def test_a_void_round_stays_hidden() -> None:
+    """A single throw is never shown, neither while the next round runs nor in its reveal."""
+    table = in_match(1, 2, 3, **FAST, watch=nothing_shown)
+    table.press(1, 3.0, "beetle")
+    table.play(["- pen page"], start=5.0)
+    table.run(6.2)
+    assert table.view.phase is Phase.REVEAL
+    assert table.seat(1).throw is None
+    assert "'beetle'," not in str(table.events)
+
+
+def test_a_round_cut_short_by_the_matchs_end_stays_hidden() -> None:
+    """A walkover in mid-round: match over shows no throw of the round that nobody revealed."""
+    table = in_match(1, 2, reveal=0.5)
+    table.play(["pen page"])
+    table.press(1, 5.0, "beetle")
+    table.hold(2, 5.5, 3.5)
+    table.run(9)
+    assert table.view.phase is Phase.MATCH_OVER
+    assert table.seat(1).throw is None
+    assert table.seat(1).points is None
+
+
+def test_a_late_delivery_names_no_button() -> None:
+    """late_delivery has seat, match and round alone."""
+    table = in_match(1, 2, 3)
+    table.press(1, 3.0, "pen")
+    table.press(2, 4.0, "pen")
+    table.press(3, 7.5, "beetle", delivered=9.0)
+    table.run(10)
+    assert set(table.one("late_delivery")) == {"seq", "at", "event", "seat", "match", "round"}
+
+
+def test_an_ignored_press_names_no_button() -> None:
+    """press_ignored has seat and reason alone, whatever the reason."""
+    table = in_match(1, 2, 3, allow_change=False)
+    table.press(1, 2.1)
+    table.press(1, 3.0)
+    table.press(1, 4.0)
+    table.press(4, 4.5)
+    table.press(2, 5.0, "pen")
+    table.press(2, 5.001, "page")
+    table.run(6)
+    assert {reason for _, _, reason in table.ignored()} == {"guard", "locked", "not_seated", "chord"}
+    for told in table.told("press_ignored"):
+        assert set(told) == {"seq", "at", "event", "seat", "reason"}
+
+
+def test_a_stuck_contact_in_a_long_countdown() -> None:
+    """With a countdown longer than stuck_s a throw that is held down is not told by contact_stuck either."""
+    table = in_match(1, 2, countdown=30, stuck=5, watch=None)
+    table.press(1, 3.0, "beetle", lasts=12)
+    table.run(20)
+    assert table.view.phase is Phase.COUNTDOWN
+    assert not table.told("contact_stuck", "contact_healed")
+    assert table.seat(1).stuck == ()
