@@ -49,7 +49,9 @@ from heek.table import Table
 log: Final = logging.getLogger("heek")
 
 HEARTBEATS: Final = 8
-"""In each `table.gap_s` while a match runs: a standstill is noticed to within an eighth of it."""
+"""In each `table.gap_s`: a standstill is noticed to within an eighth of it.
+
+Also on an empty table: a match can begin, and its first round open, within a standstill."""
 
 RETRY_JOURNAL: Final[Duration] = 5 * SECOND
 """How often a journal that cannot be written is tried again while nothing else is to be written."""
@@ -96,6 +98,8 @@ class Daemon:
         self._settled_at: Instant = 0
         self._commits: deque[tuple[Future[Any] | None, View]] = deque()
         self._drawn: Screen | None = None
+        self._painted: View | None = None
+        self._drawn_until: Instant | None = None
         self._image = Image.new("1", (128, 64))
         self._lamps: dict[Seat, Lamp] = {}
         self._retry_journal_at: Instant | None = None
@@ -236,16 +240,13 @@ class Daemon:
         if self._is_late(now):
             # The thread that reads the pins stood still as well: give it the settle time to catch up.
             self._settled_at = now + self._settings.settle
-        if now - self._alive_at > self._gap and self._heart_beats():
+        if now - self._alive_at > self._gap:
             log.warning("the program stood still for %.2f s", (now - self._alive_at) / SECOND)
             self._table.stood_still(self._alive_at, now)
         self._alive_at = now
 
     def _is_late(self, now: Instant) -> bool:
         return self._timer_at is not None and now - self._timer_at > self._settings.settle // 2
-
-    def _heart_beats(self) -> bool:
-        return self._view.phase not in (Phase.ATTRACT, Phase.LOBBY)
 
     def _commit(self, effects: Effects) -> None:
         view = self._table.view
@@ -323,33 +324,47 @@ class Daemon:
     # Painting
 
     def _paint(self, now: Instant) -> Instant | None:
-        """Bring lamps and panels up to `now`; when they will change by themselves."""
+        """Bring lamps and panels up to `now`; when they will change by themselves.
+
+        What a view looks like stays until the instant that lamp and screen name: until then nothing of it is
+        worked out again, for in a match there are ten turns a second.
+        """
         changes: list[Instant] = []
         view = self._shown
+        anew = view is not self._painted
+        self._painted = view
         for station in self._config.wired:
-            lit = lamp(view, station.seat, now, pwm=self._board.led_pwm)
-            self._lamps[station.seat] = lit
-            self._board.light(station.seat, lit.level)
-            if lit.until is not None:
-                changes.append(lit.until)
+            seat = station.seat
+            if anew or _has_come(self._lamps[seat].until, now):
+                self._lamps[seat] = lamp(view, seat, now, pwm=self._board.led_pwm)
+                self._board.light(seat, self._lamps[seat].level)
+            until = self._lamps[seat].until
+            if until is not None:
+                changes.append(until)
+        if anew or _has_come(self._drawn_until, now):
+            self._draw(view, now)
+        if self._drawn_until is not None:
+            changes.append(self._drawn_until)
+        for number, feed in enumerate(self._feeds):
+            feed.settle()
+            feed.again(now, self._image)
+            retry_at = feed.retry_at
+            # Not by `retry_at`: while a lost panel is being tried again there is none.
+            self._report_panel(number, failed=not feed.panel.status.ok)
+            if retry_at is not None:
+                changes.append(retry_at)
+        return min(changes, default=None)
+
+    def _draw(self, view: View, now: Instant) -> None:
+        """Work out the screen, and until when it stays; only one that looks different is drawn and sent."""
         cycle, name = self._config.ahyoheek.cycle, self._config.table.name
         seen = screen(view, now, cycle, name)
+        self._drawn_until = next_change(view, now, cycle, name)
         if seen != self._drawn:
             self._drawn = seen
             self._image = draw(seen)
             for feed in self._feeds:
                 feed.show(self._image)
-        for number, feed in enumerate(self._feeds):
-            feed.settle()
-            feed.again(now, self._image)
-            retry_at = feed.retry_at
-            self._report_panel(number, failed=retry_at is not None)
-            if retry_at is not None:
-                changes.append(retry_at)
-        next_screen = next_change(view, now, cycle, name)
-        if next_screen is not None:
-            changes.append(next_screen)
-        return min(changes, default=None)
 
     def _report_panel(self, number: int, *, failed: bool) -> None:
         if self._panel_failed.get(number, False) is not failed:
@@ -371,19 +386,17 @@ class Daemon:
         if not self._saving:
             due.append(self._retry_journal(now))
         self._work_at = max(min(due), now) if due else None
-        if self._heart_beats():
-            due.append(self._next_heartbeat(now))
-        self._set_timer(now, max(min(due), now) if due else None)
+        self._set_timer(now, max(min([*due, self._next_heartbeat(now)]), now))
 
     def _next_heartbeat(self, now: Instant) -> Instant:
         beat = self._gap // HEARTBEATS
         return (now // beat + 1) * beat
 
-    def _set_timer(self, now: Instant, at: Instant | None) -> None:
+    def _set_timer(self, now: Instant, at: Instant) -> None:
         if at == self._timer_at and self._timer is not None:
             return
         self._disarm()
-        if at is not None and not self._closed:
+        if not self._closed:
             self._timer_at = at
             self._timer = self._loop.call_later((at - now) / SECOND, self._on_timer)
 
@@ -410,3 +423,7 @@ class Daemon:
         else:
             return False
         return 0 <= off <= self._settings.resume_max
+
+
+def _has_come(at: Instant | None, now: Instant) -> bool:
+    return at is not None and at <= now

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -19,9 +21,12 @@ MISTAKE: Final = 2
 NOT_AS_EXPECTED: Final = 3
 """A story's expectation did not hold."""
 
+_OUTPUT_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code and never shows a traceback for a TableError."""
+    _mend_streams()
     arguments = _parser().parse_args(argv)
     if not hasattr(arguments, "run"):
         _parser().print_help()
@@ -36,12 +41,41 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"heek: {error}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:
-        # Whoever read our output has read enough; nothing more can be flushed there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has read enough.
+        _give_up_output()
         return OK
+    except OSError as error:
+        if error.filename is not None or error.errno not in _OUTPUT_FULL:
+            raise
+        print(f"heek: the output cannot be written ({error.strerror}); make room for it", file=sys.stderr)
+        _give_up_output()
+        return FAILED
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _mend_streams() -> None:
+    """Make streams that were closed before we began harmless, and let no letter stop what is said."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def machine_output() -> None:
+    """From here on standard output is for programs: UTF-8 and every letter, whatever the terminal speaks."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="strict")
+
+
+def _give_up_output() -> None:
+    """Nothing more can be flushed there, and Python must not try when it ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from heek.cli import FAILED, OK
+from heek.cli import FAILED, OK, machine_output
+
+MOST: Final = 2**63 - 1
+"""The largest number of an event that SQLite can hold."""
 
 
 def add_to(commands: Any) -> None:
@@ -19,13 +23,21 @@ def add_to(commands: Any) -> None:
     place.add_argument("--config", type=Path, metavar="FILE", help="the table's configuration")
     place.add_argument("--state-dir", type=Path, metavar="DIR", help="the table's state folder")
     show = actions.add_parser("show", parents=[where], help="the events, one a line")
-    show.add_argument("--after", type=int, default=0, metavar="SEQ", help="only events after this number")
-    show.add_argument("--limit", type=int, metavar="N", help="at most so many")
+    show.add_argument("--after", type=_number, default=0, metavar="SEQ", help="only events after this number")
+    show.add_argument("--limit", type=_number, metavar="N", help="at most so many")
     show.add_argument("--json", action="store_true", help="as they stand in the journal")
     show.add_argument("--results", action="store_true", help="the results instead of the events")
     show.set_defaults(run=run_show)
     verify = actions.add_parser("verify", parents=[where], help="check numbers, sums and the file itself")
     verify.set_defaults(run=run_verify)
+
+
+def _number(text: str) -> int:
+    """A count or a number of an event, as far as SQLite can count."""
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= number <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {MOST}")
+    return number
 
 
 def _journal(arguments: argparse.Namespace) -> Path:
@@ -43,8 +55,10 @@ def run_show(arguments: argparse.Namespace) -> int:
     from heek.simulator.terminal import event_row
 
     with read_journal(_journal(arguments)) as journal:
+        if arguments.results or arguments.json:
+            machine_output()
         if arguments.results:
-            for result in journal.results():
+            for result in islice(journal.results(), arguments.limit):
                 print(result.record.decode())
             return OK
         teller = Teller()

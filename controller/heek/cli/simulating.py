@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from heek.cli import NOT_AS_EXPECTED, OK
+from heek.cli import NOT_AS_EXPECTED, OK, machine_output
 from heek.errors import StoryError
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
     from heek.simulator.runner import Simulation
     from heek.simulator.story import read
 
+    if arguments.story == "-" and sys.stdin is None:
+        raise StoryError("<stdin>: is closed; name a story file, or send one there")
     story = read(arguments.story)
+    machine_output()
     if arguments.frames is not None:
         try:
             arguments.frames.mkdir(parents=True, exist_ok=True)
@@ -52,14 +56,14 @@ def _write_junit(file: Path, source: str, verdicts: tuple[Verdict, ...]) -> None
     failures = sum(bool(verdict.failure) for verdict in verdicts)
     suite = ElementTree.Element(
         "testsuite",
-        {"name": source, "tests": str(len(verdicts)), "failures": str(failures), "errors": "0"},
+        {"name": _xml_text(source), "tests": str(len(verdicts)), "failures": str(failures), "errors": "0"},
     )
     for verdict in verdicts:
         case = ElementTree.SubElement(
-            suite, "testcase", {"classname": source, "name": f"line {verdict.step.line}"}
+            suite, "testcase", {"classname": _xml_text(source), "name": f"line {verdict.step.line}"}
         )
         if verdict.failure:
-            ElementTree.SubElement(case, "failure", {"message": verdict.failure})
+            ElementTree.SubElement(case, "failure", {"message": _xml_text(verdict.failure)})
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
@@ -67,3 +71,8 @@ def _write_junit(file: Path, source: str, verdicts: tuple[Verdict, ...]) -> None
         ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
     except OSError as error:
         raise StoryError(f"--junit {file}: cannot be written ({error.strerror}); name another file") from None
+
+
+def _xml_text(text: str) -> str:
+    """Without what XML cannot hold: control characters, and halves of characters from file names."""
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from heek.clock import Instant
 from heek.simulator.steps import Expect
@@ -144,6 +145,6 @@ def _equal(told: object, wanted: object) -> bool:
         return told.keys() == wanted.keys() and all(_equal(told[key], wanted[key]) for key in told)
     if isinstance(told, list) and isinstance(wanted, list | tuple):
         return len(told) == len(wanted) and all(map(_equal, told, wanted))
-    if isinstance(told, float) and not isinstance(wanted, str | None):
-        return told == float(wanted)  # type: ignore[arg-type]
+    if isinstance(wanted, Decimal):
+        return told == float(wanted)
     return told == wanted

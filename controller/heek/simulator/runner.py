@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import heapq
+import json
 import logging
 import os
 import random
@@ -133,10 +134,13 @@ class Simulation:
         self._due: list[_Due] = []
         self._orders = 0
         self._claims: list[Claim] = []
+        """Those that the table has not answered yet, in order."""
         self._skipped: list[str] = []
         self._standing_until: Instant = -1
         """The end of the stall that the program stands in, or stood in last."""
         self._over = False
+        self._at_work = False
+        """In the middle of what is due: too early to say whether anything is left to happen."""
         self._wake: asyncio.TimerHandle | None = None
         self._failed: BaseException | None = None
         self._kept_image: Image.Image | None = None
@@ -199,7 +203,8 @@ class Simulation:
         try:
             config = from_keys(keys | dict(self._story.table), where)
         except ConfigError as error:
-            raise StoryError(str(error)) from None
+            # A story that is not valid is answered with one line; the next mistake shows up after this one.
+            raise StoryError(str(error).splitlines()[0]) from None
         if config.stations.backend != "mock":
             raise StoryError(
                 f'{where}: stations.backend: a simulated table has "mock" pins; leave the key out'
@@ -264,20 +269,25 @@ class Simulation:
                 pass
 
     def _begin(self) -> None:
+        self._at_work = True
         self._power_on()
         self._work()
 
     def _work(self) -> None:
         """Do what is due in the outside world, then wait for the next of it."""
         self._wake = None
+        self._at_work = True
         while self._due and self._due[0].at <= self._clock.now() and not self._over:
             heapq.heappop(self._due).act()
+        self._at_work = False
         self._look()
 
     def _look(self) -> None:
         if self._over or self._loop is None:
             return
         self._expectations.look(self._rules_now())
+        if self._at_work:
+            return
         deadline = self._expectations.next_deadline()
         chord = self._config.stations.chord if self._config is not None else 0
         if not self._due and deadline is None and (self._daemon is None or self._daemon.at_rest):
@@ -297,10 +307,21 @@ class Simulation:
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception") or RuntimeError(str(context.get("message")))
         if isinstance(error, IllegalAction) and self._claims:
-            error = StoryError(f"{self._story.source}:{self._claims[-1].line}: {error}")
+            error = StoryError(f"{self._story.source}:{self._refused_claim().line}: {error}")
         if self._failed is None:
             self._failed = error
         loop.stop()
+
+    def _refused_claim(self) -> Claim:
+        """The first claim without an answer, once all that were taken with it have theirs."""
+        refused_more = self._daemon is not None
+        while refused_more and self._daemon is not None:
+            refused_more = False
+            try:
+                self._daemon.pump()
+            except IllegalAction:
+                refused_more = True
+        return self._claims[0]
 
     # Steps
 
@@ -321,11 +342,13 @@ class Simulation:
             on_turn=self._turned,
         )
         self._daemon = Daemon(self._config, world, self._loop)
+        self._turned()  # its first turn came before we had it
 
     def _power_off(self) -> None:
         if self._daemon is not None:
             self._daemon.abandon()
         self._daemon = self._factory = None
+        self._claims.clear()
 
     def _stall(self, until: Instant) -> None:
         if self._daemon is not None and self._clock.now() < until:
@@ -379,6 +402,10 @@ class Simulation:
         return Oled(display.driver, display.bus, display.address, display.rotate, open_device=open_device)
 
     def _on_line(self, line: str) -> None:
+        if self._claims:
+            event = json.loads(line)
+            if event["event"] == "seat_claimed":
+                self._claims.remove(next(each for each in self._claims if each.seat == event["seat"]))
         self._expectations.heard(line)
         self._say(line)
 
@@ -396,7 +423,13 @@ class Simulation:
     def _keep_picture(self, folder: Path, image: Image.Image) -> None:
         self._pictures += 1
         name = self._screen(self._rules_now())
-        image.save(folder / f"{self._pictures:05d}-{seconds_text(self._clock.now())}-{name}.png")
+        file = folder / f"{self._pictures:05d}-{seconds_text(self._clock.now())}-{name}.png"
+        try:
+            image.save(file)
+        except OSError as error:
+            raise StoryError(
+                f"--frames {file}: cannot be written ({error.strerror or error}); name another folder"
+            ) from None
 
     # What it shows
 

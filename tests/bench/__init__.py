@@ -1,0 +1,1 @@
+"""Measures the table: latency, speed, start, memory, idle load; `python -m tests.bench`."""

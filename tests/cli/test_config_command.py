@@ -1,0 +1,85 @@
+"""`heek config`: a file that is fine, one that is not, and an example that is one."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from heek.cli import FAILED, MISTAKE, OK, main
+from tests.cli.commands import shell
+
+MOCK = '[table]\nname = "K\'veer"\n[stations]\nbackend = "mock"\n'
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "table.toml"
+    file.write_text(MOCK, encoding="utf-8")
+    return file
+
+
+def test_check_of_a_good_file(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file without mistakes is called fine, with the table's name and seats."""
+    assert main(["config", "check", str(table)]) == OK
+    assert capsys.readouterr().out == f"{table}: fine; K'veer, seats 1, 2, 3, 4, 5\n"
+
+
+def test_check_names_every_mistake(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two mistakes are two lines, each with file and line, and 2."""
+    table.write_text(MOCK + "[ahyoheek]\ncountdwn_s = 3\ntarget = 10\n", encoding="utf-8")
+    assert main(["config", "check", str(table)]) == MISTAKE
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert [line.split(": ")[0] for line in said.err.splitlines()] == [f"{table}:6", f"{table}:7"]
+
+
+@pytest.mark.parametrize("action", ["check", "show"])
+def test_a_file_that_cannot_be_read(action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No file, a folder, and bytes that are no text are a line each that names the place, and 2."""
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe")
+    for place in (tmp_path / "none.toml", tmp_path, binary):
+        assert main(["config", action, str(place)]) == MISTAKE
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.startswith(str(place))
+        assert "Traceback" not in said.err
+
+
+def test_show_gives_the_whole_configuration_back(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is shown is TOML with all keys, and shown again it is the same."""
+    assert main(["config", "show", str(table)]) == OK
+    shown = capsys.readouterr().out
+    assert tomllib.loads(shown)["ahyoheek"]["countdown_s"] == 5
+    again = tmp_path / "again.toml"
+    again.write_text(shown, encoding="utf-8")
+    assert main(["config", "show", str(again)]) == OK
+    assert capsys.readouterr().out == shown
+
+
+def test_the_example_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The example is a configuration that `config check` takes as it is."""
+    assert main(["config", "example"]) == OK
+    file = tmp_path / "example.toml"
+    file.write_text(capsys.readouterr().out, encoding="utf-8")
+    assert main(["config", "check", str(file)]) == OK
+
+
+def test_an_action_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    """`heek config` alone is a mistake that says so."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["config"])
+    assert stopped.value.code == MISTAKE
+    assert "ACTION" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_one_line() -> None:
+    """An example that does not fit is one line and 1."""
+    run = shell("$HEEK config example > /dev/full")
+    assert run.returncode == FAILED
+    assert run.stderr.count(b"\n") == 1
+    assert b"No space left" in run.stderr
