@@ -81,7 +81,8 @@ def _run(config: Config) -> int:
 
     loop.set_exception_handler(on_exception)
     for stop in STOP_SIGNALS:
-        loop.add_signal_handler(stop, loop.stop)
+        # Not by the loop: it gives a signal its default back when it closes, and then the signal kills.
+        signal.signal(stop, lambda *_: loop.call_soon_threadsafe(loop.stop))
     journal_executor = ThreadPoolExecutor(1, "heek-journal")
     panel_executor = ThreadPoolExecutor(1, "heek-panel")
     world = World(
@@ -110,11 +111,10 @@ def _run(config: Config) -> int:
     finally:
         daemon.close()
         journal_executor.shutdown()
-        # Whoever asks again for the end gets the same end: closing the loop gives each signal its
-        # default back, which would be a death by it.
-        loop.close()
         for stop in STOP_SIGNALS:
+            # Whoever asks for the end again gets the one that is under way.
             signal.signal(stop, signal.SIG_IGN)
+        loop.close()
     dark = wait([panel_executor.submit(lambda: None)], timeout=PANEL_PATIENCE_S)
     log.info("%s has stopped", config.table.name)
     code = FAILED if failed else OK

@@ -6,9 +6,9 @@ with the stamp of its backend, and the callback does no more than hand it over.
 The backend that is configured opens, or the start stops with a reason and a remedy. There is no
 fall-back: gpiozero's own search for a pin factory is never asked.
 
-No LED is lit before the table asks for it, whichever way it is wired. gpiozero's own pins cannot promise that:
-they claim an output low and start PWM with an empty duty cycle, which an LED that is lit by a low level
-shows as a flash. So a pin here is claimed at its dark level, and PWM goes on from the level that the line has.
+No LED is lit before the table asks for it, whichever way it is wired. gpiozero's own pins cannot promise
+that: they claim an output low and start PWM with an empty duty cycle, which an LED that is lit by a low
+level shows as a flash. So a pin here is claimed at its dark level, and PWM goes on from there.
 """
 
 from __future__ import annotations
@@ -204,9 +204,15 @@ class Board:
             _quietly(partial(self.light, seat, 0.0))
             _quietly(lamp.close)
         for button in self._buttons.values():
+            _quietly(partial(_deafen, button))
             _quietly(button.close)
         self._lamps, self._buttons, self._callbacks = {}, {}, []
         _quietly(self._factory.close)
+
+
+def _deafen(button: Any) -> None:
+    # gpiozero's lgpio pins go on listening when they are closed.
+    button.pin.when_changed = None
 
 
 def _quietly(step: Callable[[], object]) -> None:

@@ -1,0 +1,613 @@
+"""The stations on gpiozero's pins: edges in, brightness out, dark before and after, and no silent fall-back.
+
+The lines are those of the table's mock factory, and where the real libraries have habits of their own
+(lgpio, RPi.GPIO) fakes of them that have the same habits and write down every level.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from heek.clock import SECOND, ManualClock
+from heek.errors import BackendError
+from heek.kinds import KINDS, SEATS, Kind
+from heek.stations.gestures import Edge
+from heek.stations.gpio import Board, open_factory
+from heek.stations.mock_pins import TableFactory, TablePin
+from heek.wiring.pin_map import DEFAULT_STATIONS, StationPins
+
+LEDS = {station.seat: station.led for station in DEFAULT_STATIONS}
+
+
+def ignore(_edge: Edge) -> None:
+    """Nobody listens."""
+
+
+class WatchedPin(TablePin):
+    """A line that writes down what a meter on it would show after every change."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name in ("_function", "_state") and hasattr(self, "_state") and hasattr(self, "_function"):
+            self.factory.trace.append((self._number, self._function, float(self._state)))
+
+
+class WatchedFactory(TableFactory):
+    def __init__(self) -> None:
+        self.trace: list[tuple[int, str, float]] = []
+        super().__init__(ManualClock())
+        self.pin_class = WatchedPin
+
+
+def glow(trace: list[tuple[int, str, float]], led: int, *, active_high: bool) -> list[float]:
+    """How bright an LED on line `led` was, step by step; an input lights nothing."""
+    shown = [
+        0.0 if function == "input" else (level if active_high else 1 - level)
+        for number, function, level in trace
+        if number == led
+    ]
+    return [each for place, each in enumerate(shown) if place == 0 or each != shown[place - 1]]
+
+
+# Edges
+
+
+def test_edges_come_once_with_their_own_stamps() -> None:
+    """Each edge of each button reaches `on_edge` once, with the stamp of the backend on the table's clock."""
+    clock = ManualClock()
+    factory = TableFactory(clock)
+    seen: list[Edge] = []
+    board = Board(factory, DEFAULT_STATIONS, seen.append)
+    expected = []
+    for station in DEFAULT_STATIONS:
+        for kind in KINDS:
+            for closed in (True, False):
+                clock.advance_to(clock.now() + 1_234_567)
+                factory.line(station.button(kind)).drive(not closed)
+                expected.append(Edge(clock.now(), station.seat, kind, closed))
+                # The same level again is no edge.
+                factory.line(station.button(kind)).drive(not closed)
+    # Edges compare by stamp and seat alone; here everything counts.
+    assert [(e.at, e.seat, e.button, e.closed) for e in seen] == [
+        (e.at, e.seat, e.button, e.closed) for e in expected
+    ]
+    board.close()
+
+
+def test_a_late_edge_keeps_its_stamp() -> None:
+    """An edge that is handed over late carries the instant at which the contact moved."""
+    clock = ManualClock(now=5 * SECOND)
+    factory = TableFactory(clock)
+    seen: list[Edge] = []
+    Board(factory, DEFAULT_STATIONS, seen.append)
+    factory.line(DEFAULT_STATIONS[0].pen).drive(False, 3 * SECOND)
+    assert [edge.at for edge in seen] == [3 * SECOND]
+
+
+def test_stamps_count_from_the_tables_origin() -> None:
+    """The kernel's stamps are counted from instant 0 of the table, to the nearest nanosecond or so."""
+    origin = 98_765_432_109_876
+    seen: list[Edge] = []
+    board = Board(TableFactory(ManualClock()), DEFAULT_STATIONS, seen.append, origin_ns=origin)
+    callback = board._callbacks[0]
+    callback((origin + 7 * SECOND) / SECOND, 0)
+    assert abs(seen[0].at - 7 * SECOND) < 20_000
+    assert seen[0].closed
+
+
+def test_edges_may_come_from_any_thread() -> None:
+    """`on_edge` is called in the backend's own thread: the board makes nothing of whose it is."""
+    factory = TableFactory(ManualClock())
+    threads: list[str] = []
+    board = Board(factory, DEFAULT_STATIONS, lambda _: threads.append(threading.current_thread().name))
+    reader = threading.Thread(target=lambda: factory.line(4).drive(False), name="reader")
+    reader.start()
+    reader.join()
+    assert threads == ["reader"]
+    board.close()
+
+
+def test_no_threads_and_no_bounce_time() -> None:
+    """Fifteen buttons and five LEDs make no thread, and no backend is asked to hold edges back."""
+    before = threading.active_count()
+    factory = TableFactory(ManualClock())
+    board = Board(factory, DEFAULT_STATIONS, ignore)
+    for seat in SEATS:
+        board.light(seat, 0.5)
+    assert threading.active_count() == before
+    buttons = [factory.line(number) for station in DEFAULT_STATIONS for number in station.buttons]
+    assert {(pin.bounce, pin.edges, pin.pull, pin.function) for pin in buttons} == {
+        (None, "both", "up", "input")
+    }
+    board.close()
+    assert threading.active_count() == before
+
+
+def test_contacts_closed_at_start() -> None:
+    """What is held while the program starts is named, and setting the pull does not open it."""
+    factory = TableFactory(ManualClock())
+    factory.line(DEFAULT_STATIONS[1].page).drive(False)
+    factory.line(DEFAULT_STATIONS[4].pen).drive(False)
+    seen: list[Edge] = []
+    board = Board(factory, DEFAULT_STATIONS, seen.append)
+    assert board.closed_contacts() == [(2, Kind.PAGE), (5, Kind.PEN)]
+    assert seen == []
+    factory.line(DEFAULT_STATIONS[1].page).drive(True)
+    assert board.closed_contacts() == [(5, Kind.PEN)]
+    assert [(edge.seat, edge.closed) for edge in seen] == [(2, False)]
+
+
+def test_nothing_is_said_after_close() -> None:
+    """A contact that moves while or after the table is put away calls nobody."""
+    factory = TableFactory(ManualClock())
+    seen: list[Edge] = []
+    board = Board(factory, DEFAULT_STATIONS, seen.append)
+    pin = factory.line(DEFAULT_STATIONS[0].pen)
+    board.close()
+    pin.drive(False)
+    assert seen == []
+
+
+# Lamps
+
+
+@pytest.mark.parametrize("pwm", [True, False], ids=["PWM", "plain"])
+@pytest.mark.parametrize("active_high", [True, False], ids=["active high", "active low"])
+def test_no_led_is_lit_before_it_is_asked_for_nor_after_close(active_high: bool, pwm: bool) -> None:
+    """From the first claim to the last release an LED glows exactly when the table says so (F022)."""
+    factory = WatchedFactory()
+    board = Board(factory, DEFAULT_STATIONS, ignore, led_active_high=active_high, led_pwm=pwm)
+    for led in LEDS.values():
+        assert glow(factory.trace, led, active_high=active_high) == [0.0]
+    board.light(2, 0.5 if pwm else 1.0)
+    board.light(3, 1.0)
+    board.light(3, 0.0)
+    board.light(4, 1.0)
+    assert factory.line(LEDS[4]).level == (1.0 if active_high else 0.0)
+    board.close()
+    played = {seat: glow(factory.trace, led, active_high=active_high) for seat, led in LEDS.items()}
+    assert played == {
+        1: [0.0],
+        2: [0.0, 0.5 if pwm else 1.0, 0.0],
+        3: [0.0, 1.0, 0.0],
+        4: [0.0, 1.0, 0.0],
+        5: [0.0],
+    }
+    last = {number: function for number, function, _ in factory.trace}
+    assert {last[led] for led in LEDS.values()} == {"input"}
+
+
+def test_light_writes_only_changes() -> None:
+    """A level that an LED has already is not written again."""
+    factory = WatchedFactory()
+    writes: list[float] = []
+    set_state = WatchedPin._set_state
+    board = Board(factory, DEFAULT_STATIONS, ignore)
+
+    def counted(self: WatchedPin, value: float) -> None:
+        writes.append(value)
+        set_state(self, value)
+
+    pin = factory.line(LEDS[1])
+    pin.__class__ = type("Counted", (WatchedPin,), {"_set_state": counted})
+    for level in (0.0, 0.0, 0.12, 0.12, 0.12, 1.0, 1.0, 0.0):
+        board.light(1, level)
+    assert writes == [0.12, 1.0, 0.0]
+
+
+def test_plain_pins_show_half_and_more_as_on() -> None:
+    """Without PWM there is on and off: from a half on."""
+    factory = TableFactory(ManualClock())
+    board = Board(factory, DEFAULT_STATIONS, ignore, led_pwm=False)
+    shown = []
+    for level in (0.49, 0.5, 0.0, 1.0):
+        board.light(1, level)
+        shown.append(factory.line(LEDS[1]).level)
+    assert shown == [0.0, 1.0, 0.0, 1.0]
+    assert factory.line(LEDS[1]).frequency is None
+
+
+def test_garbage_collection_puts_no_led_out() -> None:
+    """Nothing of a board hangs on a name that somebody forgot to keep (F025)."""
+    factory = TableFactory(ManualClock())
+    seen: list[Edge] = []
+    board = Board(factory, list(DEFAULT_STATIONS), seen.append)
+    for seat in SEATS:
+        board.light(seat, 1.0)
+    for _ in range(3):
+        gc.collect()
+    assert [factory.line(led).level for led in LEDS.values()] == [1.0] * 5
+    factory.line(DEFAULT_STATIONS[0].pen).drive(False)
+    assert len(seen) == 1
+
+
+def test_close_twice() -> None:
+    """A board may be put away twice, and its pins can be had again by the next one."""
+    factory = TableFactory(ManualClock())
+    for _ in range(20):
+        board = Board(factory, DEFAULT_STATIONS, ignore)
+        board.light(1, 1.0)
+        board.close()
+        board.close()
+    assert not any(factory._reservations.values())
+
+
+def test_close_goes_on_past_a_pin_that_fails() -> None:
+    """One LED that cannot be written does not leave the others lit."""
+    factory = WatchedFactory()
+    board = Board(factory, DEFAULT_STATIONS, ignore)
+    for seat in SEATS:
+        board.light(seat, 1.0)
+
+    def broken(_self: WatchedPin, _value: float) -> None:
+        raise OSError("gone")
+
+    factory.line(LEDS[1]).__class__ = type("Broken", (WatchedPin,), {"_set_state": broken})
+    board.close()
+    for seat in SEATS[1:]:
+        assert glow(factory.trace, LEDS[seat], active_high=True)[-1] == 0.0
+
+
+def test_a_pin_used_twice_names_pin_seat_and_role() -> None:
+    """Two stations on one pin: the error says which, of which seat and what for; all is let go, dark."""
+    factory = WatchedFactory()
+    twice = [DEFAULT_STATIONS[0], StationPins(seat=2, pen=24, page=22, beetle=8, led=23)]
+    with pytest.raises(BackendError, match=r"^GPIO22 \(button page of seat 2\) cannot be used: .*; if it is"):
+        Board(factory, twice, ignore, led_active_high=False)
+    assert glow(factory.trace, 22, active_high=False) == [0.0]
+    assert not any(factory._reservations.values())
+
+
+def test_an_led_pin_used_twice_names_it_too() -> None:
+    """The same for an LED."""
+    twice = [DEFAULT_STATIONS[0], StationPins(seat=2, pen=24, page=25, beetle=8, led=22)]
+    with pytest.raises(BackendError, match=r"^GPIO22 \(LED of seat 2\) cannot be used: "):
+        Board(TableFactory(ManualClock()), twice, ignore)
+
+
+def test_a_pin_that_is_none_is_named() -> None:
+    """A number that the header does not have is the same clear error."""
+    wrong = [StationPins(seat=3, pen=77, page=25, beetle=8, led=22)]
+    with pytest.raises(BackendError, match=r"^GPIO77 \(button pen of seat 3\) cannot be used: "):
+        Board(TableFactory(ManualClock()), wrong, ignore)
+
+
+# Backends: fakes of the two libraries, with their habits
+
+
+class FakeLgpio(ModuleType):
+    """lgpio's module: claims an output low unless told, and leaves one that is an output already."""
+
+    class error(Exception):  # noqa: N801 - lgpio's own name
+        pass
+
+    def __init__(self) -> None:
+        super().__init__("lgpio")
+        self.SET_PULL_NONE, self.SET_PULL_UP, self.SET_PULL_DOWN = 128, 32, 64
+        self.RISING_EDGE, self.FALLING_EDGE, self.BOTH_EDGES = 1, 2, 3
+        self.trace: list[tuple[int, str, float]] = []
+        self.levels: dict[int, float] = {}
+        self.modes: dict[int, str] = {}
+        self.pulls: dict[int, int] = {}
+        self.debounce: dict[int, int] = {}
+        self.callbacks: dict[int, Callable[[int, int, int, int], None]] = {}
+        self.closed: list[int] = []
+        self.open_error: Exception | None = None
+        self.claim_error: dict[int, Exception] = {}
+
+    def note(self, gpio: int, mode: str, level: float) -> None:
+        self.modes[gpio], self.levels[gpio] = mode, level
+        self.trace.append((gpio, mode, level))
+
+    def gpiochip_open(self, _chip: int) -> int:
+        if self.open_error is not None:
+            raise self.open_error
+        return 17
+
+    def gpiochip_close(self, handle: int) -> None:
+        self.closed.append(handle)
+
+    def gpio_claim_input(self, _handle: int, gpio: int, flags: int = 0) -> None:
+        if gpio in self.claim_error:
+            raise self.claim_error[gpio]
+        self.pulls[gpio] = flags
+        self.note(gpio, "input", 1.0 if flags & self.SET_PULL_UP else 0.0)
+
+    def gpio_claim_output(self, _handle: int, gpio: int, level: int = 0, _flags: int = 0) -> None:
+        if self.modes.get(gpio) != "output":
+            self.note(gpio, "output", float(level))
+
+    def gpio_claim_alert(self, _handle: int, gpio: int, _edges: int, flags: int = 0) -> None:
+        self.pulls[gpio] = flags
+
+    def callback(self, _handle: int, gpio: int, _edges: int, call: Callable[..., None]) -> Any:
+        self.callbacks[gpio] = call
+        handle = ModuleType("callback")
+        handle.cancel = lambda: self.callbacks.pop(gpio, None)  # type: ignore[attr-defined]
+        return handle
+
+    def gpio_free(self, _handle: int, gpio: int) -> None:
+        self.modes.pop(gpio, None)
+
+    def gpio_get_mode(self, _handle: int, gpio: int) -> int:
+        return 2 if self.modes.get(gpio) == "output" else self.pulls.get(gpio, 0)
+
+    def gpio_read(self, _handle: int, gpio: int) -> int:
+        return int(self.levels[gpio] > 0)
+
+    def gpio_write(self, _handle: int, gpio: int, level: int) -> None:
+        assert self.modes[gpio] == "output"
+        self.note(gpio, "output", float(level))
+
+    def tx_pwm(self, _handle: int, gpio: int, frequency: float, duty: float) -> None:
+        assert self.modes[gpio] == "output"
+        if frequency:
+            self.note(gpio, "output", duty / 100)
+
+    def gpio_set_debounce_micros(self, _handle: int, gpio: int, micros: int) -> None:
+        self.debounce[gpio] = micros
+
+
+class FakeRpiGpio(ModuleType):
+    """RPi.GPIO's module: an output starts low unless told, PWM starts where it is told and ends low."""
+
+    def __init__(self) -> None:
+        super().__init__("RPi.GPIO")
+        self.BCM, self.IN, self.OUT = 11, 1, 0
+        self.PUD_OFF, self.PUD_DOWN, self.PUD_UP = 20, 21, 22
+        self.RISING, self.FALLING, self.BOTH = 31, 32, 33
+        self.I2C, self.SPI, self.HARD_PWM, self.SERIAL, self.UNKNOWN = 42, 41, 43, 40, -1
+        self.trace: list[tuple[int, str, float]] = []
+        self.levels: dict[int, float] = {}
+        self.modes: dict[int, str] = {}
+        self.bounces: list[int] = []
+        self.callbacks: dict[int, Callable[[int], None]] = {}
+        fake = self
+
+        class PWM:
+            def __init__(self, gpio: int, _frequency: float) -> None:
+                if fake.modes.get(gpio) != "output":
+                    raise RuntimeError("You must setup() the GPIO channel as an output first")
+                self.gpio = gpio
+
+            def start(self, duty: float) -> None:
+                fake.note(self.gpio, "output", duty / 100)
+
+            def ChangeDutyCycle(self, duty: float) -> None:  # noqa: N802 - RPi.GPIO's own name
+                fake.note(self.gpio, "output", duty / 100)
+
+            def stop(self) -> None:
+                fake.note(self.gpio, fake.modes[self.gpio], 0.0)
+
+        self.PWM = PWM
+
+    def note(self, gpio: int, mode: str, level: float) -> None:
+        self.modes[gpio], self.levels[gpio] = mode, level
+        self.trace.append((gpio, mode, level))
+
+    def setmode(self, _mode: int) -> None:
+        pass
+
+    def setwarnings(self, _on: bool) -> None:
+        pass
+
+    def setup(self, gpio: int, direction: int, pull_up_down: int = 20, initial: int = -1) -> None:
+        if direction == self.OUT:
+            self.note(gpio, "output", float(max(initial, 0)))
+        else:
+            self.note(gpio, "input", float(pull_up_down == self.PUD_UP))
+
+    def gpio_function(self, gpio: int) -> int:
+        return self.OUT if self.modes.get(gpio) == "output" else self.IN
+
+    def input(self, gpio: int) -> int:
+        return int(self.levels[gpio])
+
+    def output(self, gpio: int, value: int) -> None:
+        assert isinstance(value, int), f"RPi.GPIO takes 0, 1, True or False, not {value!r}"
+        self.note(gpio, "output", float(value))
+
+    def add_event_detect(
+        self, gpio: int, _edge: int, callback: Callable[[int], None], bouncetime: int
+    ) -> None:
+        self.bounces.append(bouncetime)
+        self.callbacks[gpio] = callback
+
+    def remove_event_detect(self, gpio: int) -> None:
+        self.callbacks.pop(gpio, None)
+
+    def cleanup(self, gpio: int | None = None) -> None:
+        if gpio is not None:
+            self.note(gpio, "input", 0.0)
+
+
+@pytest.fixture
+def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[FakeLgpio, FakeRpiGpio]]:
+    """Both libraries on a Raspberry Pi 4, forgotten again afterwards."""
+    from gpiozero.pins import local
+
+    lgpio, rpi_gpio = FakeLgpio(), FakeRpiGpio()
+    package = ModuleType("RPi")
+    package.GPIO = rpi_gpio  # type: ignore[attr-defined]
+    monkeypatch.setattr(local, "get_pi_revision", lambda: 0xC03114)
+    for name, module in (("lgpio", lgpio), ("RPi", package), ("RPi.GPIO", rpi_gpio)):
+        monkeypatch.setitem(sys.modules, name, module)
+    for name in ("gpiozero.pins.lgpio", "gpiozero.pins.rpigpio"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield lgpio, rpi_gpio
+    local.LocalPiFactory.pins.clear()
+    local.LocalPiFactory._reservations.clear()
+    for name in ("gpiozero.pins.lgpio", "gpiozero.pins.rpigpio"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("name", ["lgpio", "rpigpio"])
+@pytest.mark.parametrize("pwm", [True, False], ids=["PWM", "plain"])
+@pytest.mark.parametrize("active_high", [True, False], ids=["active high", "active low"])
+def test_no_flash_on_the_real_libraries(
+    libraries: tuple[FakeLgpio, FakeRpiGpio], name: str, active_high: bool, pwm: bool
+) -> None:
+    """Through lgpio and RPi.GPIO too an LED glows exactly when the table says so (F022)."""
+    trace = libraries[name == "rpigpio"].trace
+    factory = open_factory("gpio", name, ManualClock())
+    board = Board(factory, DEFAULT_STATIONS, ignore, led_active_high=active_high, led_pwm=pwm)
+    board.light(2, 0.12 if pwm else 1.0)
+    board.light(3, 1.0)
+    board.light(3, 0.0)
+    board.close()
+    played = {
+        seat: [round(level, 6) for level in glow(trace, led, active_high=active_high)]
+        for seat, led in LEDS.items()
+    }
+    assert played == {
+        1: [0.0],
+        2: [0.0, 0.12 if pwm else 1.0, 0.0],
+        3: [0.0, 1.0, 0.0],
+        4: [0.0],
+        5: [0.0],
+    }
+
+
+def test_edges_of_lgpio(libraries: tuple[FakeLgpio, FakeRpiGpio]) -> None:
+    """An alert of lgpio becomes one edge with the kernel's stamp; a low line is a closed contact."""
+    lgpio, _ = libraries
+    seen: list[Edge] = []
+    board = Board(
+        open_factory("gpio", "lgpio", ManualClock()), DEFAULT_STATIONS, seen.append, origin_ns=40 * SECOND
+    )
+    lgpio.callbacks[24](0, 24, 0, 41_500_000_000)
+    lgpio.callbacks[24](0, 24, 1, 41_600_000_000)
+    assert [(edge.at, edge.seat, edge.button, edge.closed) for edge in seen] == [
+        (1_500_000_000, 2, Kind.PEN, True),
+        (1_600_000_000, 2, Kind.PEN, False),
+    ]
+    assert len(lgpio.callbacks) == 15
+    assert set(lgpio.debounce.values()) <= {0}
+    lgpio.levels[24] = 0.0
+    assert board.closed_contacts() == [(2, Kind.PEN)]
+    board.close()
+    assert lgpio.callbacks == {}
+    assert lgpio.closed == [17]
+
+
+def test_rpigpio_is_given_no_bounce_time(libraries: tuple[FakeLgpio, FakeRpiGpio]) -> None:
+    """RPi.GPIO would swallow edges in a bounce time; -666 is its own word for none."""
+    _, rpi_gpio = libraries
+    board = Board(open_factory("gpio", "rpigpio", ManualClock()), DEFAULT_STATIONS, ignore)
+    assert rpi_gpio.bounces == [-666] * 15
+    board.close()
+
+
+def test_a_busy_line_is_told_by_name(libraries: tuple[FakeLgpio, FakeRpiGpio]) -> None:
+    """A line that another program holds: which, whose, and what to do; the others are let go."""
+    lgpio, _ = libraries
+    lgpio.claim_error[6] = lgpio.error("'GPIO busy'")
+    factory = open_factory("gpio", "lgpio", ManualClock())
+    with pytest.raises(BackendError) as caught:
+        Board(factory, DEFAULT_STATIONS, ignore)
+    assert str(caught.value) == (
+        "GPIO6 (button page of seat 4) cannot be used: GPIO busy; if it is busy, another program or an "
+        "overlay in config.txt holds it: stop that, or give the station another pin"
+    )
+    assert lgpio.closed == [17]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FakeLgpio.error("'can not open gpiochip'"),
+        PermissionError(13, "Permission denied", "/dev/gpiochip0"),
+        FakeLgpio.error(),
+    ],
+    ids=["cannot be opened", "permission denied", "without a word"],
+)
+def test_a_chip_that_does_not_open(libraries: tuple[FakeLgpio, FakeRpiGpio], error: Exception) -> None:
+    """No chip, no permission: one line with the reason and the remedy, and no mock in its place."""
+    libraries[0].open_error = error
+    with pytest.raises(BackendError) as caught:
+        open_factory("gpio", "lgpio", ManualClock())
+    text = str(caught.value)
+    reason = str(error).strip("'") or "error"
+    assert text.startswith(f"stations.pin_factory lgpio does not open: {reason}; check that")
+    assert "group gpio" in text
+    assert 'stations.backend = "mock"' in text
+    assert "\n" not in text
+
+
+@pytest.mark.usefixtures("libraries")
+@pytest.mark.parametrize("name", ["lgpio", "rpigpio"])
+def test_not_a_raspberry_pi(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A machine that is no Pi is said to be none, by lgpio at its opening, by RPi.GPIO at its import."""
+    from gpiozero.exc import PinUnknownPi
+    from gpiozero.pins import local
+
+    def unknown() -> int:
+        raise PinUnknownPi("unable to locate Pi revision in /proc/device-tree or /proc/cpuinfo")
+
+    monkeypatch.setattr(local, "get_pi_revision", unknown)
+    if name == "rpigpio":
+        refuse(monkeypatch, "RPi", RuntimeError("This module can only be run on a Raspberry Pi!"))
+    with pytest.raises(
+        BackendError, match=rf"^stations.pin_factory {name} does not open: .*Pi.*; check that"
+    ):
+        open_factory("gpio", name, ManualClock())
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, module: str, error: Exception) -> None:
+    """Let the import of `module` and of all in it raise `error`."""
+
+    class Hook:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name.split(".")[0] == module:
+                raise error
+
+    for name in [each for each in sys.modules if each.split(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Hook(), *sys.meta_path])
+
+
+@pytest.mark.usefixtures("libraries")
+@pytest.mark.parametrize(
+    ("name", "module", "extra"), [("lgpio", "lgpio", "pi"), ("rpigpio", "RPi", "pi-legacy")]
+)
+def test_a_library_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str
+) -> None:
+    """A missing library names the extra to install; the other one, which is there, is not taken instead."""
+    refuse(monkeypatch, module, ModuleNotFoundError(f"No module named '{module}'"))
+    monkeypatch.setenv("GPIOZERO_PIN_FACTORY", "mock")
+    with pytest.raises(BackendError) as caught:
+        open_factory("gpio", name, ManualClock())
+    assert str(caught.value) == (
+        f"stations.pin_factory {name}: its Python module is not installed (No module named '{module}'); "
+        f"install heek with the extra [{extra}], or on a machine without GPIO set stations.backend = "
+        '"mock" to simulate the table'
+    )
+
+
+@pytest.mark.parametrize("said", ["mock", "pigpio", "nonsense"])
+def test_the_environment_chooses_nothing(
+    libraries: tuple[FakeLgpio, FakeRpiGpio], monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """GPIOZERO_PIN_FACTORY changes neither backend, and gpiozero's default factory is never made."""
+    import gpiozero
+
+    monkeypatch.setenv("GPIOZERO_PIN_FACTORY", said)
+    monkeypatch.setattr(gpiozero.Device, "pin_factory", None)
+    monkeypatch.setattr(gpiozero.Device, "_default_pin_factory", lambda: pytest.fail("gpiozero was asked"))
+    mock = open_factory("mock", "lgpio", ManualClock())
+    assert isinstance(mock, TableFactory)
+    Board(mock, DEFAULT_STATIONS, ignore).close()
+    real = open_factory("gpio", "lgpio", ManualClock())
+    assert type(real).__name__ == "LGPIOFactory"
+    board = Board(real, DEFAULT_STATIONS, ignore)
+    assert libraries[0].modes[LEDS[1]] == "output"
+    board.close()
+    assert gpiozero.Device.pin_factory is None

@@ -1,0 +1,842 @@
+"""The daemon on its loop: nothing is shown before it is kept, and no leaf that fails stops the match."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import heek.daemon
+from heek.boot import Boot
+from heek.clock import MILLISECOND, SECOND, Clock, ManualClock, RealClock
+from heek.config import Config, DisplayConfig, from_keys
+from heek.daemon import Daemon, World
+from heek.display.oled import Oled, Panel
+from heek.errors import BackendError, IllegalAction, JournalError
+from heek.journal import InlineExecutor, open_journal, read_journal
+from heek.journal.store import Journal
+from heek.kinds import Kind
+from heek.session.phases import Phase
+from heek.session.view import SeatState
+from heek.simulator.virtual_loop import VirtualLoop
+from heek.stations.lamps import Pattern
+from heek.stations.mock_pins import TableFactory
+
+pytestmark = pytest.mark.filterwarnings("ignore:Image.Image.getdata is deprecated")
+
+BOOT = Boot("0b0b0b0b-0000-4000-8000-000000000000", "ntp")
+
+
+class HandExecutor(Executor):
+    """Runs calls at once until it is held; then they wait, in order, until they are let go by hand."""
+
+    def __init__(self) -> None:
+        self.held = False
+        self.waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.waiting.append((future, lambda: fn(*args, **kwargs)))
+        if not self.held:
+            self.let_go()
+        return future
+
+    def let_go(self, count: int | None = None) -> None:
+        """Run the first `count` calls that wait; all of them, and those that come, without a number."""
+        self.held = self.held and count is not None
+        for _ in range(len(self.waiting) if count is None else count):
+            future, call = self.waiting.popleft()
+            try:
+                future.set_result(call())
+            except Exception as error:
+                future.set_exception(error)
+
+
+class FakePanel:
+    """A panel that can be pulled off; keeps the frames it got."""
+
+    def __init__(self) -> None:
+        self.there = True
+        self.opened = 0
+        self.frames: list[bytes] = []
+
+    def open(self, *_: object) -> Panel:
+        if not self.there:
+            raise OSError(121, "Remote I/O error")
+        self.opened += 1
+        return self
+
+    def display(self, image: Image.Image) -> None:
+        if not self.there:
+            raise OSError(121, "Remote I/O error")
+        self.frames.append(image.tobytes())
+
+    def close(self) -> None:
+        """Its bus is given back."""
+
+
+DARK = Image.new("1", (128, 64)).tobytes()
+
+
+class Rig:
+    """A daemon in virtual time, with hands on its buttons and eyes on its journal, LEDs and panels."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        journal: Executor | None = None,
+        panel: Executor | None = None,
+        panels: int = 1,
+        there: bool = True,
+        **keys: object,
+    ) -> None:
+        self.clock = ManualClock()
+        self.loop = VirtualLoop(self.clock)
+        self.errors: list[Any] = []
+        self.loop.set_exception_handler(lambda _, context: self.errors.append(context.get("exception")))
+        self.config = from_keys(
+            {
+                "stations.backend": "mock",
+                "table.state_dir": str(folder),
+                "display": [{"driver": "dummy", "address": 0x3C + number} for number in range(panels)],
+            }
+            | {name.replace("__", "."): value for name, value in keys.items()},
+            "test",
+        )
+        self.lines: list[dict[str, Any]] = []
+        self.panels = [FakePanel() for _ in range(panels)]
+        for each in self.panels:
+            each.there = there
+        self.turns = 0
+        self.factory: TableFactory | None = None
+        unopened = deque(self.panels)
+
+        def open_pins(_config: Config, clock: Clock) -> TableFactory:
+            self.factory = TableFactory(clock)
+            return self.factory
+
+        def open_panel(display: DisplayConfig) -> Oled:
+            open_device = unopened.popleft().open
+            return Oled(display.driver, display.bus, display.address, display.rotate, open_device=open_device)
+
+        def turned() -> None:
+            self.turns += 1
+
+        self.world = World(
+            clock=self.clock,
+            boot=BOOT,
+            journal_executor=journal or InlineExecutor(),
+            panel_executor=panel or InlineExecutor(),
+            random_bytes=lambda count: bytes(range(count)),
+            open_pins=open_pins,
+            open_panel=open_panel,
+            on_line=lambda line: self.lines.append(json.loads(line)),
+            on_turn=turned,
+        )
+        self.daemon = Daemon(self.config, self.world, self.loop)
+
+    # People
+
+    def at(self, seconds: float, act: Callable[[], object]) -> None:
+        self.loop.call_at(seconds, act)
+
+    def edge(self, seat: int, button: str, closed: bool, stamp: float | None = None) -> None:
+        assert self.factory is not None
+        station = next(each for each in self.config.wired if each.seat == seat)
+        at = None if stamp is None else round(stamp * SECOND)
+        self.factory.line(station.button(Kind(button))).drive(not closed, at)
+
+    def press(self, seat: int, at: float, button: str = "page") -> None:
+        self.at(at, lambda: self.edge(seat, button, True))
+        self.at(at + 0.08, lambda: self.edge(seat, button, False))
+
+    def stall(self, at: float, lasts: float, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """The program stands still; `meanwhile` happens around it, before it goes on."""
+
+        def still() -> None:
+            self.clock.advance_to(round((at + lasts) * SECOND))
+            meanwhile()
+
+        self.at(at, still)
+
+    def run(self, until: float) -> None:
+        self.loop.call_at(until, self.loop.stop)
+        self.loop.run_forever()
+        assert self.errors == []
+
+    def match(self, seats: tuple[int, ...] = (1, 2)) -> None:
+        """A match that starts at 2 s."""
+        for seat in seats:
+            self.press(seat, 1.0)
+            self.press(seat, 2.0)
+        self.run(2.2)
+        assert self.daemon.shown.phase is Phase.THROW
+
+    # What is seen
+
+    def told(self, name: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["event"] == name]
+
+    def pattern(self, seat: int) -> Pattern:
+        return self.daemon.lamps[seat].pattern
+
+    def led(self, seat: int) -> float:
+        assert self.factory is not None
+        station = next(each for each in self.config.wired if each.seat == seat)
+        return self.factory.line(station.led).level
+
+    def assert_kept(self) -> None:
+        """The journal holds every line that was told, in order, and is sound."""
+        with read_journal(self.config.table.state_dir) as journal:
+            assert [json.loads(entry.body) for entry in journal.events()] == self.lines
+            assert journal.verify() == []
+        assert [line["seq"] for line in self.lines] == list(range(1, len(self.lines) + 1))
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
+    """Makes rigs, and puts away what the test left running."""
+    with contextlib.ExitStack() as stack:
+
+        def make(**options: Any) -> Rig:
+            made = Rig(options.pop("folder", tmp_path / "state"), **options)
+            stack.callback(made.loop.close)
+            stack.callback(made.daemon.close)
+            for executor in (options.get("journal"), options.get("panel")):
+                if isinstance(executor, HandExecutor):
+                    # A test that fails must not leave the daemon waiting for its hand.
+                    stack.callback(executor.let_go)
+            return made
+
+        yield make
+
+
+# Nothing is shown before it is kept
+
+
+def test_a_reveal_is_shown_after_its_commit(rig: Callable[..., Rig]) -> None:
+    """LEDs, OLED and lines keep the old view until the reveal is on the disk; then they change at once."""
+    hand = HandExecutor()
+    table = rig(journal=hand)
+    table.match()
+    table.press(1, 3.0, "pen")
+    table.press(2, 3.0, "page")
+    table.run(3.02)
+    assert table.pattern(1) is Pattern.THROWN
+    hand.held = True
+    table.run(3.5)
+    # The rules have revealed long since; the table does not show it.
+    assert table.daemon.shown.phase is Phase.SETTLE
+    assert {table.pattern(1), table.pattern(2)} == {Pattern.THROWN}
+    assert all(seat.throw is None for seat in table.daemon.shown.seats)
+    assert table.told("round_revealed") == []
+    before = table.panels[0].frames[-1]
+    hand.let_go()
+    table.run(3.51)
+    assert table.daemon.shown.phase is Phase.REVEAL
+    assert (table.pattern(1), table.pattern(2)) == (Pattern.WON, Pattern.TAKEN)
+    assert len(table.told("round_revealed")) == 1
+    assert table.panels[0].frames[-1] != before
+    table.assert_kept()
+
+
+def test_what_comes_after_waits_behind(rig: Callable[..., Rig]) -> None:
+    """What needs no commit of its own is not shown before what it follows."""
+    hand = HandExecutor()
+    table = rig(journal=hand)
+    table.press(1, 1.0)
+    table.press(2, 1.0)
+    table.run(1.5)
+    hand.held = True
+    # Sitting down must be kept; being ready, the match's start and throws need not.
+    table.press(3, 1.9)
+    for seat in (1, 2, 3):
+        table.press(seat, 2.2)
+    table.press(1, 2.8, "pen")
+    table.run(3.0)
+    assert table.daemon.shown.phase is Phase.LOBBY
+    assert table.daemon.shown.seats[2].state is SeatState.FREE
+    assert (table.pattern(1), table.pattern(3)) == (Pattern.TAKEN, Pattern.FREE)
+    shown = []
+    while hand.waiting:
+        hand.let_go(1)
+        table.run(table.clock.now() / SECOND + 0.001)
+        shown.append((table.daemon.shown.phase, table.daemon.shown.seats[2].state, table.pattern(1)))
+    assert shown[-1] == (Phase.COUNTDOWN, SeatState.TAKEN, Pattern.THROWN)
+    # With the one commit that counts everything behind it may be seen, and none of it before.
+    assert len(set(shown)) == 1
+    hand.let_go()
+    table.run(3.1)
+    table.assert_kept()
+
+
+def test_two_commits_are_shown_one_after_the_other(rig: Callable[..., Rig]) -> None:
+    """Of two seats that sit down, the first is shown while the second is still being written."""
+    hand = HandExecutor()
+    table = rig(journal=hand)
+    table.run(0.5)
+    hand.held = True
+    table.press(1, 1.0)
+    table.press(2, 2.0)
+    table.run(3.0)
+    assert (table.pattern(1), table.pattern(2)) == (Pattern.FREE, Pattern.FREE)
+    hand.let_go(1)
+    table.run(3.1)
+    assert (table.pattern(1), table.pattern(2)) == (Pattern.TAKEN, Pattern.FREE)
+    hand.let_go()
+    table.run(3.2)
+    assert (table.pattern(1), table.pattern(2)) == (Pattern.TAKEN, Pattern.TAKEN)
+
+
+# A journal that cannot be written
+
+
+@pytest.mark.parametrize("trouble", ["database or disk is full", "attempt to write a readonly database"])
+def test_the_table_plays_on_while_nothing_is_saved(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, trouble: str
+) -> None:
+    """A full or read-only card is said on the OLED and in the log, once; later all that happened is kept."""
+    table = rig(**{"ahyoheek__countdown_s": 1, "ahyoheek__reveal_s": 0.5})
+    table.match()
+    append = Journal.append
+
+    def fail(_self: Journal, _batch: object) -> None:
+        raise JournalError(f"journal.db: {trouble}")
+
+    monkeypatch.setattr(Journal, "append", fail)
+    caplog.set_level(logging.INFO)
+    for start in (3.0, 5.0, 7.0):
+        table.press(1, start, "pen")
+        table.press(2, start, "page")
+    table.run(5.3)
+    assert table.daemon.shown.phase is Phase.REVEAL
+    assert table.daemon.shown.not_saving
+    assert table.pattern(1) is Pattern.WON
+    table.run(9.0)
+    assert table.daemon.shown.phase is Phase.MATCH_OVER
+    assert [line["event"] for line in table.lines][-1] == "match_won"
+    said = [record for record in caplog.records if "NOT SAVING" in record.message]
+    assert [record.levelno for record in said] == [logging.ERROR]
+    assert trouble in said[0].message
+    monkeypatch.setattr(Journal, "append", append)
+    # Nobody touches anything: the daemon itself tries again.
+    table.run(15.0)
+    assert not table.daemon.shown.not_saving
+    assert sum("written again" in record.message for record in caplog.records) == 1
+    table.assert_kept()
+    with read_journal(table.config.table.state_dir) as journal:
+        assert len(list(journal.results())) == journal.waiting() == 1
+
+
+def test_what_was_never_saved_is_counted_at_the_end(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Switched off while its card takes nothing, the table says how much is lost, and ends."""
+    table = rig()
+    table.run(0.5)
+
+    def fail(_self: Journal, _batch: object) -> None:
+        raise JournalError("journal.db: database or disk is full")
+
+    monkeypatch.setattr(Journal, "append", fail)
+    table.press(1, 1.0)
+    table.run(2.0)
+    table.daemon.close()
+    assert caplog.messages[-1] == "1 events could not be saved: journal.db: database or disk is full"
+    monkeypatch.undo()
+    with open_journal(table.config.table.state_dir) as journal:
+        assert journal.last_seq() == 1
+
+
+# Panels
+
+
+def reports(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        "lost" if "the match goes on" in message else "back"
+        for message in caplog.messages
+        if "the match goes on" in message or "answers again" in message
+    ]
+
+
+@pytest.mark.parametrize("threaded", [False, True], ids=["inline", "on a thread"])
+def test_a_panel_that_is_absent_and_comes(
+    rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture, threaded: bool
+) -> None:
+    """Reported once however often it is tried; the match goes on; when it comes it gets the whole picture."""
+    caplog.set_level(logging.INFO)
+    hand = HandExecutor()
+    table = rig(panel=hand, there=False)
+
+    def lag() -> None:
+        # As on a thread of its own: what is asked of the panel is done a little later.
+        hand.let_go(len(hand.waiting))
+        table.at(table.clock.now() / SECOND + 0.01, lag)
+
+    if threaded:
+        hand.held = True
+        lag()
+    table.match()
+    table.run(10.5)
+    assert table.daemon.shown.phase is Phase.THROW
+    assert reports(caplog) == ["lost"]
+    assert "OLED on i2c-1 at 0x3c does not answer (errno 121" in caplog.text
+    table.panels[0].there = True
+    table.run(16.0)
+    assert reports(caplog) == ["lost", "back"]
+    assert table.panels[0].opened == 1
+    assert table.panels[0].frames[-1] == table.daemon.image.tobytes()
+
+
+def test_a_panel_that_is_pulled_in_a_match(rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture) -> None:
+    """A panel lost between two frames is opened anew and gets the whole picture of the moment."""
+    caplog.set_level(logging.INFO)
+    table = rig()
+    table.match()
+    frames = len(table.panels[0].frames)
+    table.panels[0].there = False
+    table.press(1, 3.0, "pen")
+    table.run(3.2)
+    table.panels[0].there = True
+    table.press(2, 3.3, "pen")
+    table.run(6.0)
+    assert reports(caplog) == ["lost", "back"]
+    assert table.panels[0].opened == 2
+    assert len(table.panels[0].frames) > frames
+    assert table.panels[0].frames[-1] == table.daemon.image.tobytes()
+    assert len(table.told("round_revealed")) == 1
+
+
+def test_two_panels_stand_for_themselves(rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture) -> None:
+    """Both show the same; one that is lost leaves the other alone."""
+    caplog.set_level(logging.INFO)
+    table = rig(panels=2)
+    table.run(2.5)
+    one, other = table.panels
+    assert one.frames == other.frames != []
+    other.there = False
+    table.run(8.5)
+    assert one.frames[-1] == table.daemon.image.tobytes() != other.frames[-1]
+    assert reports(caplog) == ["lost"]
+    assert "0x3d" in caplog.text
+    assert "0x3c" not in caplog.text
+    other.there = True
+    table.run(20.5)
+    assert one.frames[-1] == other.frames[-1] == table.daemon.image.tobytes()
+
+
+def test_a_screen_is_drawn_only_when_it_changes(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each drawing differs from the one before, and turns without a change of the screen draw nothing."""
+    drawn: list[Any] = []
+    draw = heek.daemon.draw
+
+    def counted(seen: Any) -> Image.Image:
+        drawn.append(seen)
+        return draw(seen)
+
+    monkeypatch.setattr(heek.daemon, "draw", counted)
+    table = rig()
+    table.match()
+    drawn.clear()
+    turns = table.turns
+    # Presses that change nothing, and breathing LEDs: many turns, one and the same screen.
+    for place in range(20):
+        table.press(4, 2.5 + place / 10)
+    table.run(5.5)
+    assert table.turns - turns > 40
+    assert drawn == []
+    assert len(table.told("press_ignored")) == 20
+    table.press(1, 6.0, "pen")
+    table.press(2, 8.5, "page")
+    table.run(14.0)
+    assert 5 < len(drawn) < 20
+    assert all(one != other for one, other in pairwise(drawn))
+
+
+# The loop and its clock
+
+SLOW = {"ahyoheek__countdown_s": 20, "stations__led_pwm": False, "table__gap_s": 0.5}
+
+
+def test_a_heartbeat_does_next_to_nothing(rig: Callable[..., Rig]) -> None:
+    """Between two things to do the program only proves that it lives: beats make no turns."""
+    table = rig(**SLOW)
+    table.match()
+    table.press(1, 3.0, "pen")
+    table.run(4.05)
+    turns, beats = table.turns, Counter[str]()
+    set_timer = table.daemon._set_timer
+
+    def counted(now: int, at: int | None) -> None:
+        beats["set"] += 1
+        set_timer(now, at)
+
+    table.daemon._set_timer = counted  # type: ignore[method-assign]
+    table.run(10.05)
+    # One digit a second, and a blink of 1.5 s; the heart beats sixteen times a second.
+    assert table.turns - turns <= 12
+    assert beats["set"] > 80
+
+
+@pytest.mark.parametrize(("lasts", "broken_off"), [(0.4, False), (0.6, True)])
+def test_a_standstill_is_noticed(rig: Callable[..., Rig], lasts: float, broken_off: bool) -> None:
+    """A loop that stood for longer than `gap_s` breaks the round off, though nothing was due in that time."""
+    table = rig(**SLOW)
+    table.match()
+    table.press(1, 3.0, "pen")
+    table.stall(4.1, lasts)
+    table.run(6.0)
+    assert [line["reason"] for line in table.told("round_void")] == ["gap"] * broken_off
+    assert len(table.told("round_opened")) == 1 + broken_off
+
+
+def test_a_standstill_in_the_lobby_breaks_nothing_off(
+    rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the lobby a standstill is noticed, said in the log, and has no round to break off."""
+    table = rig(**SLOW)
+    table.press(1, 1.0)
+    table.stall(2.0, 5.0)
+    table.run(8.0)
+    assert [line["event"] for line in table.lines] == ["table_started", "seat_taken"]
+    assert [message.split(" for ")[0] for message in caplog.messages] == ["the program stood still"]
+
+
+@pytest.mark.parametrize("delivered", [4.29, 4.31], ids=["during the stall", "just after it"])
+def test_the_round_waits_for_edges_after_a_stall(rig: Callable[..., Rig], delivered: float) -> None:
+    """An edge stamped in time counts though the deadline passed in a stall, and its thread lags behind."""
+    table = rig(ahyoheek__countdown_s=1)
+    table.match()
+    table.press(1, 3.0, "pen")
+
+    def late() -> None:
+        table.edge(2, "page", True, 3.95)
+
+    if delivered < 4.3:
+        table.stall(3.9, 0.4, late)
+    else:
+        table.stall(3.9, 0.4)
+        table.at(delivered, late)
+    table.run(5.0)
+    (revealed,) = table.told("round_revealed")
+    assert revealed["throws"] == {"1": "pen", "2": "page"}
+    assert revealed["closed"] == 3.95
+    assert table.told("late_delivery") == []
+
+
+def test_without_a_stall_nobody_waits(rig: Callable[..., Rig]) -> None:
+    """The same edge delivered after an undisturbed settle window is late, and said to be."""
+    table = rig(ahyoheek__countdown_s=1)
+    table.match()
+    table.press(1, 3.0, "pen")
+    table.press(2, 3.5, "pen")
+    table.at(3.6, lambda: table.edge(1, "beetle", True, 3.49))
+    table.run(5.0)
+    assert table.told("round_revealed")[0]["throws"] == {"1": "pen", "2": "pen"}
+    assert len(table.told("late_delivery")) == 1
+
+
+def test_edges_go_before_the_clock_in_one_turn(rig: Callable[..., Rig]) -> None:
+    """Edges that wait and a deadline that has passed, in one turn: the edges are taken first, by stamp."""
+    table = rig(ahyoheek__countdown_s=1)
+    table.match((1, 2, 3))
+    table.press(1, 3.0, "pen")
+
+    def both() -> None:
+        table.edge(3, "page", True, 3.99)
+        table.edge(2, "page", True, 3.98)
+
+    table.stall(3.95, 0.1, both)
+    table.run(4.5)
+    assert [line["at"] for line in table.told("throw_locked")] == [3.0, 3.98, 3.99]
+    assert table.told("round_revealed")[0]["throws"] == {"1": "pen", "2": "page", "3": "page"}
+
+
+def test_an_edge_that_waits_goes_before_the_end_of_settling(rig: Callable[..., Rig]) -> None:
+    """Settling waits until every queued edge is drained: one that is there at its very end still counts."""
+    table = rig(ahyoheek__countdown_s=1)
+    table.match()
+    table.press(1, 3.0, "pen")
+    # The deadline is at 4.0 and settling ends at 4.033; too short a stall to wait for anybody.
+    table.stall(4.02, 0.014, lambda: table.edge(2, "page", True, 3.95))
+    table.run(4.5)
+    assert table.told("round_revealed")[0]["throws"] == {"1": "pen", "2": "page"}
+
+
+def test_a_claim_that_is_refused_reaches_the_loop(rig: Callable[..., Rig]) -> None:
+    """A claim at an empty seat raises on the loop, names the seat, and the table plays on."""
+    table = rig()
+    table.daemon.claim(3, "40220173", "Shorah")
+    with pytest.raises(AssertionError):
+        table.run(1.0)
+    assert isinstance(table.errors.pop(), IllegalAction)
+    table.press(1, 1.5)
+    table.run(2.0)
+    assert table.pattern(1) is Pattern.TAKEN
+
+
+def test_the_operators_button(rig: Callable[..., Rig]) -> None:
+    """A reset in a match makes it void at that instant; all stand up, and all of it is kept."""
+    table = rig()
+    table.match()
+    table.at(2.5, table.daemon.reset)
+    table.run(2.6)
+    assert [(line["event"], line["at"]) for line in table.lines[-3:]] == [
+        ("match_void", 2.5),
+        ("seat_left", 2.5),
+        ("seat_left", 2.5),
+    ]
+    assert table.daemon.shown.phase is Phase.ATTRACT
+    table.assert_kept()
+
+
+# The end
+
+
+def test_close_leaves_all_dark_and_may_be_called_twice(rig: Callable[..., Rig]) -> None:
+    """LEDs off, panel blank, journal closed and sound, no timer left; the second time nothing happens."""
+    table = rig()
+    table.match()
+    table.press(1, 3.0, "pen")
+    table.run(3.5)
+    assert table.led(1) == 1.0
+    lines = [table.factory.line(each.led) for each in table.config.wired] if table.factory else []
+    table.daemon.close()
+    assert [line.function for line in lines] == ["input"] * 5
+    assert table.panels[0].frames[-1] == DARK
+    frames, turns = len(table.panels[0].frames), table.turns
+    table.daemon.close()
+    table.daemon.reset()
+    table.run(60.0)
+    assert (len(table.panels[0].frames), table.turns) == (frames, turns)
+    table.assert_kept()
+    open_journal(table.config.table.state_dir).close()
+
+
+def test_abandon_is_a_death(rig: Callable[..., Rig]) -> None:
+    """Nothing is tidied: LEDs and panel stay as they were, what was committed is kept, and no timer lives."""
+    table = rig()
+    table.match()
+    table.press(1, 3.0, "pen")
+    table.run(3.5)
+    frames, turns = len(table.panels[0].frames), table.turns
+    table.daemon.abandon()
+    table.run(60.0)
+    assert table.led(1) == 1.0
+    assert (len(table.panels[0].frames), table.turns) == (frames, turns)
+    table.assert_kept()
+    after = rig(folder=table.config.table.state_dir)
+    assert [line["event"] for line in after.lines] == ["table_started", "round_void"]
+    assert after.lines[0]["seq"] == table.lines[-1]["seq"] + 1
+    assert after.daemon.shown.phase is Phase.RESUME
+
+
+def test_pins_that_do_not_open_leave_the_journal_free(tmp_path: Path) -> None:
+    """When the start fails at the pins the journal is closed again, so that the next start can have it."""
+
+    def refuse(_config: Config, _clock: Clock) -> Any:
+        raise BackendError("stations.pin_factory lgpio does not open")
+
+    clock = ManualClock()
+    loop = VirtualLoop(clock)
+    world = World(
+        clock=clock,
+        boot=BOOT,
+        journal_executor=InlineExecutor(),
+        panel_executor=InlineExecutor(),
+        random_bytes=lambda count: bytes(count),
+        open_pins=refuse,
+        open_panel=lambda _: Oled("dummy"),
+        on_line=lambda _: None,
+    )
+    config = from_keys({"stations.backend": "mock", "table.state_dir": str(tmp_path / "state")}, "test")
+    with pytest.raises(BackendError):
+        Daemon(config, world, loop)
+    loop.close()
+    open_journal(tmp_path / "state").close()
+
+
+# Real threads
+
+
+class RealRig:
+    """A daemon on a real loop with a thread for the journal, one for the panel, and one for the fingers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.config = from_keys(
+            {
+                "stations.backend": "mock",
+                "table.state_dir": str(folder),
+                "display": [{"driver": "dummy"}],
+                "ahyoheek.target": 1,
+                "ahyoheek.guard_s": 0,
+                "ahyoheek.reveal_s": 0.5,
+                # Few heartbeats: nothing but what the test does wakes the loop.
+                "table.gap_s": 60,
+            },
+            "test",
+        )
+        self.executors = ThreadPoolExecutor(1, "journal"), ThreadPoolExecutor(1, "panel")
+        self.lines: list[dict[str, Any]] = []
+        self.awaited: dict[str, threading.Event] = {}
+        self.early: list[Phase] = []
+        self.factory: TableFactory | None = None
+        self.panel = FakePanel()
+        world = World(
+            clock=RealClock(),
+            boot=BOOT,
+            journal_executor=self.executors[0],
+            panel_executor=self.executors[1],
+            random_bytes=lambda count: bytes(range(count)),
+            open_pins=self.open_pins,
+            open_panel=lambda _: Oled(open_device=self.panel.open),
+            on_line=self.heard,
+            on_turn=self.turned,
+        )
+        self.daemon: Daemon | None = None
+        self.daemon = Daemon(self.config, world, self.loop)
+
+    def open_pins(self, _config: Config, clock: Clock) -> TableFactory:
+        self.factory = TableFactory(clock)
+        return self.factory
+
+    def heard(self, line: str) -> None:
+        told = json.loads(line)
+        self.lines.append(told)
+        self.event(told["event"]).set()
+
+    def event(self, name: str) -> threading.Event:
+        return self.awaited.setdefault(name, threading.Event())
+
+    def turned(self) -> None:
+        """A round's throws may be on the table only when the journal has said that it has them."""
+        if self.daemon is None:
+            return
+        shown = self.daemon.shown
+        revealed = any(line["event"] == "round_revealed" for line in self.lines)
+        if not revealed and any(seat.throw is not None for seat in shown.seats):
+            self.early.append(shown.phase)
+
+    def play(self) -> None:
+        """On a thread of its own: a whole match of one round, each press when the last has been told."""
+        try:
+            assert self.factory is not None
+            pens, pages = [4, 24], [17, 25]
+            for lines, wanted in (
+                (pages, "seat_taken"),
+                (pages, "round_opened"),
+                ([pens[0], pages[1]], "match_won"),
+            ):
+                # Open for longer than any bounce, on the pins' own clock.
+                start = self.factory.ticks()
+                while self.factory.ticks() - start < 0.03:
+                    threading.Event().wait(0.005)
+                for number in lines:
+                    self.factory.line(number).drive(False)
+                    self.factory.line(number).drive(True)
+                assert self.event(wanted).wait(5), f"no {wanted} in {self.lines}"
+        finally:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def close(self) -> None:
+        assert self.daemon is not None
+        self.daemon.close()
+        self.loop.close()
+        for executor in self.executors:
+            executor.shutdown()
+
+
+def test_a_match_on_real_threads(tmp_path: Path) -> None:
+    """Fingers, journal and panel on threads of their own: every event in order, nothing shown early."""
+    table = RealRig(tmp_path / "state")
+    fingers = threading.Thread(target=table.play, name="fingers")
+    try:
+        for number in (4, 17, 24, 25):
+            assert table.factory is not None
+            table.factory.line(number).drive(True)
+        fingers.start()
+        guard = table.loop.call_later(15, table.loop.stop)
+        table.loop.run_forever()
+        guard.cancel()
+    finally:
+        fingers.join()
+        table.close()
+    names = [line["event"] for line in table.lines]
+    assert names[0] == "table_started"
+    assert names[-2:] == ["round_revealed", "match_won"]
+    assert table.early == []
+    assert [line["seq"] for line in table.lines] == list(range(1, len(names) + 1))
+    assert table.panel.frames[-1] == DARK
+    with read_journal(tmp_path / "state") as journal:
+        assert [json.loads(entry.body) for entry in journal.events()] == table.lines
+        assert len(list(journal.results())) == 1
+        assert journal.verify() == []
+
+
+def test_an_edge_from_another_thread_wakes_the_loop(tmp_path: Path) -> None:
+    """A loop that sleeps until a timer far away takes a press from another thread within milliseconds."""
+    table = RealRig(tmp_path / "state")
+    try:
+        assert table.factory is not None
+        line = table.factory.line(4)
+        line.drive(True)
+        taken: list[float] = []
+
+        asleep = threading.Event()
+        select = table.loop._selector.select  # type: ignore[attr-defined]
+
+        def watched(timeout: float | None = None) -> Any:
+            if timeout is None or timeout > 0.5:
+                asleep.set()
+            return select(timeout)
+
+        table.loop._selector.select = watched  # type: ignore[attr-defined]
+
+        def finger() -> None:
+            # Pressed long enough after the start to be a press, and while the loop sleeps.
+            asleep.wait(5)
+            while table.factory is not None and table.factory.ticks() - opened < 0.05:
+                threading.Event().wait(0.005)
+            closed = table.factory.ticks() if table.factory is not None else 0.0
+            line.drive(False)
+            table.event("seat_taken").wait(5)
+            taken.append(table.factory.ticks() - closed if table.factory is not None else 9.0)
+            table.loop.call_soon_threadsafe(table.loop.stop)
+
+        thread = threading.Thread(target=finger)
+        opened = table.factory.ticks()
+        thread.start()
+        table.loop.call_later(10, table.loop.stop)
+        table.loop.run_forever()
+        thread.join()
+        # The attract screen moves once a second; a loop that waited for it would take that long.
+        assert taken[0] < 0.4
+        assert table.lines[-1]["event"] == "seat_taken"
+    finally:
+        table.close()
+
+
+def test_stamps_of_a_press_are_the_contacts(rig: Callable[..., Rig]) -> None:
+    """What a press causes carries the instant at which the contact closed, to the nanosecond."""
+    table = rig()
+    at = 1_234_567_890
+    table.loop.call_at(at / SECOND, lambda: table.edge(1, "pen", True))
+    table.run(2.0)
+    (taken,) = table.told("seat_taken")
+    assert taken["at"] == pytest.approx(at / SECOND, abs=2e-6)
+    assert table.clock.now() > at + 3 * MILLISECOND
