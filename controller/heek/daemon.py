@@ -38,7 +38,6 @@ from heek.kinds import Seat
 from heek.session import events as ev
 from heek.session.events import event_line, event_name
 from heek.session.floor import Effects
-from heek.session.phases import Phase
 from heek.session.state import keep, restore
 from heek.session.view import View
 from heek.stations.gestures import Edge

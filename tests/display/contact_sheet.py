@@ -24,7 +24,7 @@ _CAPTION_PX = 24
 
 
 def contact_sheet(names: list[str] | None = None) -> Image.Image:
-    """All golden screens with their captions in rows of four, or those of `names` in rows of three; mode "1"."""
+    """All golden screens with captions in rows of four, or those of `names` in rows of three; mode "1"."""
     shown = names or list(moments())
     columns = _COLUMNS if names is None else 3
     cell_w = 128 * _SCALE + 2 * _BORDER_PX + _GAP_PX
