@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from heek.clock import SECOND, Duration, Instant
 from heek.errors import IllegalAction
@@ -64,6 +64,9 @@ from heek.session.view import SeatState, View
 RULES_SHOWN: Final[Duration] = 12 * SECOND
 """How long the rules stay on the OLED if nobody presses; our choice, long enough to read three pages."""
 
+_Timer: TypeAlias = "tuple[Instant, Callable[[Instant], None]]"
+"""When, and what passes then."""
+
 IN_MATCH: Final = ROUND_OPEN | {Phase.REVEAL, Phase.RESUME}
 
 
@@ -93,6 +96,8 @@ class Session:
         """Contacts that closed in the round of that number and stuck in it: their button may be a throw."""
         self._rules_since: Instant | None = None
         self._view: View | None = None
+        self._timer: _Timer | None = None
+        self._timer_known = False
 
     # The doors
 
@@ -121,7 +126,7 @@ class Session:
         `short_cut` says that the power cut is known to have been no longer than `resume_max_s`:
         signed-in seats of a match that goes on keep their identity.
         """
-        self._view = None
+        self._changed()
         self._floor.emit(ev.TableStarted(0, incarnation, boot, self._settings.name))
         if kept is not None and kept.seats:
             self._take_up(kept, short_cut)
@@ -176,7 +181,7 @@ class Session:
     # Inputs
 
     def _take(self, item: Input) -> None:
-        self._view = None
+        self._changed()
         match item:
             case Pressed(at, seat, button):
                 self._press(at, seat, button)
@@ -271,6 +276,7 @@ class Session:
 
     def _end_of_edges(self, at: Instant) -> None:
         """What follows from the edges of one instant, once all of them are taken."""
+        self._changed()
         self._play.start_countdown_if_thrown()
         if self._leaving:
             leaving, self._leaving = self._leaving, []
@@ -291,14 +297,26 @@ class Session:
                 break
             if self._floor.phase is Phase.SETTLE and not settled:
                 return False
-            self._view = None
+            self._changed()
             pass_timer(at)
         return True
 
-    def _next_timer(self) -> tuple[Instant, Callable[[Instant], None]] | None:
-        """The earliest timer; of several at one instant the one that stands first here."""
+    def _changed(self) -> None:
+        """What was worked out from the state no longer holds."""
+        self._view = None
+        self._timer_known = False
+
+    def _next_timer(self) -> _Timer | None:
+        """The earliest timer, worked out once after each change."""
+        if not self._timer_known:
+            self._timer = min(self._timers(), key=lambda each: each[0], default=None)
+            self._timer_known = True
+        return self._timer
+
+    def _timers(self) -> list[_Timer]:
+        """All timers that run; of several at one instant the one that stands first passes first."""
         settings = self._settings
-        timers: list[tuple[Instant, Callable[[Instant], None]]] = []
+        timers: list[_Timer] = []
         if self._play.standstill is not None:
             timers.append((self._play.standstill.ended, self._play.end_standstill))
         match self._floor.phase:
@@ -330,7 +348,7 @@ class Session:
             timers.append((self._floor.since, self._tell_untold))
         if self._rules_since is not None:
             timers.append((self._rules_since + RULES_SHOWN, self._end_rules))
-        return min(timers, key=lambda each: each[0]) if timers else None
+        return timers
 
     def _phase_end(self) -> Instant | None:
         """What `View.until` says."""
