@@ -197,6 +197,11 @@ def event_name(kind: type[Event]) -> str:
     return _NAMES[kind]
 
 
+def event_fields() -> dict[str, tuple[str, ...]]:
+    """Every event's name, with the fields it has besides `seq`, `at` and `event`."""
+    return dict(_SHAPES.values())
+
+
 _SHAPES: Final = {
     kind: (event_name(kind), tuple(part.name for part in fields(kind) if part.name != "at"))
     for kind in EVENTS

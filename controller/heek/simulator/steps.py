@@ -12,62 +12,24 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from heek.clock import MILLISECOND, Duration, Instant
+from heek.display.faces import SCREEN_NAMES
 from heek.kinds import Kind, Seat
+from heek.session.events import event_fields
+from heek.stations.lamps import Pattern
 
 DEFAULT_PRESS: Final[Duration] = 80 * MILLISECOND
 """How long a press keeps its contact closed when the story does not say."""
 
-PATTERNS: Final[tuple[str, ...]] = (
-    "free",
-    "taken",
-    "unconfirmed",
-    "your_turn",
-    "thrown",
-    "time_running_out",
-    "leaving",
-    "won",
-    "fault",
-)
+PATTERNS: Final[tuple[str, ...]] = tuple(pattern.value for pattern in Pattern)
 """The LED's patterns by the names that an expectation uses."""
 
-SCREENS: Final[tuple[str, ...]] = (
-    "attract",
-    "lobby",
-    "rules",
-    "throw",
-    "countdown",
-    "reveal",
-    "match_over",
-    "void",
-    "leaving",
-    "fault",
-    "resume",
-)
+SCREENS: Final[tuple[str, ...]] = SCREEN_NAMES
 """The OLED's screens by the names that an expectation uses."""
 
-EVENT_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "table_started": ("incarnation", "boot", "name"),
-    "seat_taken": ("seat", "kind"),
-    "seat_claimed": ("seat", "player", "name"),
-    "seat_ready": ("seat",),
-    "seat_left": ("seat", "reason"),
-    "match_started": ("match", "game", "seats", "stakes"),
-    "round_opened": ("match", "round", "seats"),
-    "throw_locked": ("seat",),
-    "countdown_started": ("match", "round", "deadline"),
-    "press_ignored": ("seat", "reason"),
-    "contact_stuck": ("seat", "button"),
-    "contact_healed": ("seat", "button"),
-    "round_revealed": ("match", "round", "closed", "throws", "points", "winners", "collections"),
-    "round_void": ("match", "round", "reason"),
-    "sudden_death": ("match", "seats"),
-    "match_won": ("match", "seat", "by", "rounds", "deltas"),
-    "match_void": ("match", "reason"),
-    "late_delivery": ("seat", "match", "round"),
-}
-"""Every event that may be expected, with the fields it has besides `seq`, `at` and `event`.
+EVENT_FIELDS: Final[Mapping[str, tuple[str, ...]]] = event_fields()
+"""Every event that may be expected, with its fields.
 
-An event may have more fields than stand here; the list serves to catch misspelt ones."""
+An expectation may name fields that do not stand here; the list serves to catch misspelt ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
