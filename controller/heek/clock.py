@@ -101,7 +101,7 @@ class StartedClock:
 
     @property
     def origin_ns(self) -> int:
-        return self._started
+        return self._world.origin_ns + self._started
 
     def now(self) -> Instant:
         return self._world.now() - self._started

@@ -25,7 +25,7 @@ from typing import Any, Final
 from PIL import Image
 
 from heek.boot import Boot
-from heek.clock import SECOND, Clock, Duration, Instant
+from heek.clock import SECOND, Clock, Duration, Instant, StartedClock
 from heek.config import Config, DisplayConfig
 from heek.display.drawing import draw
 from heek.display.faces import Screen
@@ -38,6 +38,8 @@ from heek.kinds import Seat
 from heek.session import events as ev
 from heek.session.events import event_line, event_name
 from heek.session.floor import Effects
+from heek.session.inputs import Claimed
+from heek.session.phases import Phase
 from heek.session.state import keep, restore
 from heek.session.view import View
 from heek.stations.gestures import Edge
@@ -51,6 +53,12 @@ HEARTBEATS: Final = 8
 """In each `table.gap_s`: a standstill is noticed to within an eighth of it.
 
 Also on an empty table: a match can begin, and its first round open, within a standstill."""
+
+PATIENCE: Final[Duration] = SECOND
+"""How long lamps and panels wait for the journal; then they show what happened, and that it is not saved."""
+
+TIDY: Final[Duration] = 300 * SECOND
+"""How often an empty table builds its panels anew and empties SQLite's write-ahead log."""
 
 RETRY_JOURNAL: Final[Duration] = 5 * SECOND
 """How often a journal that cannot be written is tried again while nothing else is to be written."""
@@ -76,6 +84,21 @@ class World:
     """Gets every event's line, in order, once the journal has it (or has said that it cannot)."""
     on_turn: Callable[[], None] | None = None
     """Called after each turn of the loop that may have changed what the table shows."""
+    on_refused: Callable[[Claimed, str], None] | None = None
+    """Gets each claim that the table could not take, with the reason; else it is logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    """A view, and what has to be on the disk before it is shown."""
+
+    view: View
+    future: Future[Any] | None = None
+    at: Instant = 0
+
+    @property
+    def done(self) -> bool:
+        return self.future is None or self.future.done()
 
 
 class Daemon:
@@ -85,7 +108,6 @@ class Daemon:
         self._config = config
         self._world = world
         self._loop = loop
-        self._clock = world.clock
         self._settings = config.session_settings()
         self._gap = config.table.gap
         self._edges: deque[Edge] = deque()
@@ -94,8 +116,13 @@ class Daemon:
         self._timer_at: Instant | None = None
         self._work_at: Instant | None = None
         self._alive_at: Instant = 0
-        self._settled_at: Instant = 0
-        self._commits: deque[tuple[Future[Any] | None, View]] = deque()
+        self._settled_at: Instant | None = None
+        """After the program was late: until when a round waits for edges that are still on their way."""
+        self._commits: deque[_Commit] = deque()
+        self._overdue: _Commit | None = None
+        """The last thing that was shown before the journal had it."""
+        self._refused = False
+        self._tidied_at: Instant = 0
         self._drawn: Screen | None = None
         self._painted: View | None = None
         self._drawn_until: Instant | None = None
@@ -112,12 +139,14 @@ class Daemon:
                 lambda journal: (journal.last_seq(), journal.snapshot(), journal.player_deltas())
             ).result()
             snapshot = restore(kept[0]) if kept is not None else None
+            # The table's time begins now: what it took to open a large journal is no part of it.
+            self._clock = StartedClock(world.clock)
             short_cut = kept is not None and self._short_cut(kept[1])
             self._board = Board(
-                world.open_pins(config, world.clock),
+                world.open_pins(config, self._clock),
                 config.wired,
                 self._edge_from_anywhere,
-                origin_ns=world.clock.origin_ns,
+                origin_ns=self._clock.origin_ns,
                 led_active_high=config.stations.led_active_high,
                 led_pwm=config.stations.led_pwm,
             )
@@ -125,7 +154,7 @@ class Daemon:
             self._writer.close()
             raise
         self._feeds = [
-            PanelFeed(world.open_panel(each), world.panel_executor, world.clock, self._wake_from_anywhere)
+            PanelFeed(world.open_panel(each), world.panel_executor, self._clock, self._wake_from_anywhere)
             for each in config.displays
         ]
         self._table = Table(
@@ -136,6 +165,7 @@ class Daemon:
             own_deltas=own_deltas,
         )
         self._view = self._shown = self._table.view
+        self._alive_at = self._clock.now()
         self._commit(self._table.start(self._incarnation, world.boot.id, snapshot, short_cut=short_cut))
         self._pump()
 
@@ -167,7 +197,7 @@ class Daemon:
         self._wake_from_anywhere()
 
     def claim(self, seat: Seat, player: str, name: str, at: Instant | None = None) -> None:
-        """A signed-in player takes a seat's identity; the turn that refuses it raises IllegalAction."""
+        """A signed-in player takes a seat's identity; `World.on_refused` hears if that cannot be."""
         self._table.claim(self._clock.now() if at is None else at, seat, player, name)
         self._wake_from_anywhere()
 
@@ -228,16 +258,21 @@ class Daemon:
         self._notice_standstill(now)
         while self._edges:
             self._table.feed(self._edges.popleft())
-        self._commit(self._table.advance(now, settled=now >= self._settled_at))
-        self._show_committed()
+        settled = self._settled_at is None or now >= self._settled_at
+        self._commit(self._table.advance(now, settled=settled))
+        if settled:
+            self._settled_at = None
+        self._show_committed(now)
+        self._tidy(now)
         self._arm(now, self._paint(now))
         if self._world.on_turn is not None:
             self._world.on_turn()
 
     def _notice_standstill(self, now: Instant) -> None:
         """Was the program away for so long that edges may lag behind, or that players saw no clock?"""
-        if self._is_late(now):
-            # The thread that reads the pins stood still as well: give it the settle time to catch up.
+        if self._is_late(now) and self._settled_at is None:
+            # The thread that reads the pins stood still as well: give it the settle time to catch up, once,
+            # for a program that is always late must still come to a reveal.
             self._settled_at = now + self._settings.settle
         if now - self._alive_at > self._gap:
             log.warning("the program stood still for %.2f s", (now - self._alive_at) / SECOND)
@@ -248,11 +283,16 @@ class Daemon:
         return self._timer_at is not None and now - self._timer_at > self._settings.settle // 2
 
     def _commit(self, effects: Effects) -> None:
+        for claim, why in effects.refused:
+            if self._world.on_refused is not None:
+                self._world.on_refused(claim, why)
+            else:
+                log.warning("%s", why)
         view = self._table.view
         if not effects.events:
             if view is not self._view:
                 self._view = view
-                self._commits.append((None, view))
+                self._commits.append(_Commit(view))
             return
         self._view = view
         entries = []
@@ -284,7 +324,7 @@ class Daemon:
             ),
         )
         future = self._writer.submit(batch)
-        self._commits.append((future if effects.durable else None, view))
+        self._commits.append(_Commit(view, future if effects.durable else None, self._clock.now()))
         if future.done():
             self._written(future, batch)
         else:
@@ -298,18 +338,26 @@ class Daemon:
 
     def _written(self, done: Future[Any], batch: Batch) -> None:
         if done.exception() is not None:
+            self._refused = True
             log.error("the journal refused what the table wrote: %s", done.exception())
         for entry in batch.entries:
             self._world.on_line(entry.body)
 
-    def _show_committed(self) -> None:
+    def _show_committed(self, now: Instant) -> None:
+        """Show what the journal has, or what it has been too slow to take: nobody may play in the dark."""
         shown = None
-        while self._commits and (self._commits[0][0] is None or self._commits[0][0].done()):
-            _, shown = self._commits.popleft()
-        saving = self._writer.status.saving
+        while self._commits and (self._commits[0].done or now - self._commits[0].at >= PATIENCE):
+            commit = self._commits.popleft()
+            shown = commit.view
+            if not commit.done:
+                self._overdue = commit
+        if self._overdue is not None and self._overdue.done:
+            self._overdue = None
+        status = self._writer.status
+        saving = status.saving and not self._refused and self._overdue is None
         if saving is not self._saving:
             self._saving = saving
-            reason = self._writer.status.reason
+            reason = status.reason or "the disk does not answer, or has refused; see above"
             log.log(
                 logging.INFO if saving else logging.ERROR,
                 "the journal is written again" if saving else f"NOT SAVING, the table plays on: {reason}",
@@ -319,6 +367,14 @@ class Daemon:
             self._shown = shown if saving else replace(shown, not_saving=True)
             if saving and self._shown.not_saving:
                 self._shown = replace(self._shown, not_saving=False)
+
+    def _tidy(self, now: Instant) -> None:
+        """Nobody plays: time for what would be in the way otherwise."""
+        if self._shown.phase is Phase.ATTRACT and now - self._tidied_at >= TIDY:
+            self._tidied_at = now
+            for feed in self._feeds:
+                feed.renew(self._image)
+            self._writer.ask(lambda journal: journal.checkpoint())
 
     # Painting
 
@@ -380,10 +436,14 @@ class Daemon:
         table_due = self._table.due()
         if table_due is not None and table_due <= now:
             # A round that waits for edges to catch up; nothing else is left undone by a turn.
-            table_due = self._settled_at
+            table_due = self._settled_at if self._settled_at is not None else now
         due = [at for at in (table_due, painted_until) if at is not None]
         if not self._saving:
             due.append(self._retry_journal(now))
+        if self._commits:
+            due.append(self._commits[0].at + PATIENCE)
+        if self._shown.phase is Phase.ATTRACT:
+            due.append(self._tidied_at + TIDY)
         self._work_at = max(min(due), now) if due else None
         self._set_timer(now, max(min([*due, self._next_heartbeat(now)]), now))
 

@@ -65,7 +65,7 @@ class Table:
         self._told.append(OperatorReset(at))
 
     def claim(self, at: Instant, seat: Seat, player: str, name: str) -> None:
-        """A signed-in player takes a seat's identity; refused by `advance` if the table cannot take it."""
+        """A signed-in player takes a seat's identity; `Effects.refused` tells if the table cannot take it."""
         self._told.append(Claimed(at, seat, player, name))
 
     def stood_still(self, began: Instant, ended: Instant) -> None:
@@ -73,7 +73,7 @@ class Table:
         self._told.append(StoodStill(began, ended))
 
     def advance(self, now: Instant, *, settled: bool = True) -> Effects:
-        """Let everything happen that is certain at `now`; raises IllegalAction for a refused claim.
+        """Let everything happen that is certain at `now`.
 
         With `settled` false no round is compared: edges may still be on their way.
         """

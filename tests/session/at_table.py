@@ -73,6 +73,7 @@ class AtTable:
         )
         self.events: list[Told] = []
         self.results: list[MatchResult] = []
+        self.refused: list[str] = []
         self.now: Instant = 0
         self.watch = watch
         self._gap = ns(gap)
@@ -232,7 +233,13 @@ class AtTable:
         if self.watch is not None:
             self.watch(self)
 
+    def take(self, now: float) -> None:
+        """Let the table advance to `now`, whatever it asked for."""
+        self.now = ns(now)
+        self._take(self.table.advance(self.now))
+
     def _take(self, effects: Any) -> None:
+        self.refused += [why for _, why in effects.refused]
         for event in effects.events:
             self._tell(event)
         self.results.extend(effects.results)

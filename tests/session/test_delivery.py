@@ -13,8 +13,10 @@ from heek.kinds import Kind
 from heek.session.events import event_line
 from heek.session.inputs import Input, Pressed
 from heek.session.machine import Session
+from heek.session.phases import Phase
 from heek.session.settings import SessionSettings
 from tests.session.at_table import FAST, AtTable, Told, in_match, ns
+from tests.session.test_lobby import won_match
 
 KINDS = ["pen", "page", "beetle"]
 
@@ -367,3 +369,73 @@ def test_batches_do_not_matter(data: st.DataObject) -> None:
         [([], each.at - 1) for each in inputs[:1]] + [([e], e.at + 500) for e in inputs] + [([], end)]
     )
     assert at_once == one_by_one == ticking
+
+
+# Across phases
+
+
+def test_a_throw_delivered_after_an_operators_reset() -> None:
+    """The press was made in the match that is no more: it takes no seat."""
+    table = in_match(1, 2)
+    table.press(1, 3.0, delivered=3.05)
+    table.reset(3.01)
+    table.run(4)
+    assert table.ignored() == [(3.01, 1, "late")]
+    assert table.view.phase is Phase.ATTRACT
+
+
+def test_a_press_at_an_empty_seat_delivered_after_an_operators_reset() -> None:
+    """Nobody could sit down at that instant, so nobody does."""
+    table = in_match(1, 2)
+    table.press(3, 3.0, delivered=3.05)
+    table.reset(3.01)
+    table.press(3, 3.2)
+    table.run(4)
+    assert table.ignored() == [(3.01, 3, "not_seated")]
+    assert [each["at"] for each in table.told("seat_taken", since=3)] == [3.2]
+
+
+def test_a_press_in_match_over_delivered_in_the_lobby() -> None:
+    """It confirms nothing: the rematch had not been asked for yet."""
+    table = won_match(1, 2)
+    over = 11.03
+    table.press(1, over - 0.005, delivered=over + 0.02)
+    table.run(over + 1)
+    assert [reason for _, _, reason in table.ignored()] == ["match_closed"]
+    assert table.told("seat_ready", since=over - 1) == []
+
+
+def test_a_chord_partner_delivered_late_takes_the_throw_back() -> None:
+    """Two buttons of one seat within chord_s are none, also when the second is heard of much later."""
+    table = in_match(1, 2, 3)
+    table.press(1, 3.0, "pen")
+    table.press(1, 3.002, "page", delivered=3.01)
+    table.press(2, 4.0, "page")
+    table.press(3, 4.5, "pen")
+    table.run(9)
+    assert table.one("round_revealed")["throws"] == {"1": None, "2": "page", "3": "pen"}
+    assert [reason for _, seat, reason in table.ignored() if seat == 1] == ["chord", "chord"]
+
+
+def test_an_earlier_throw_stays_when_a_chord_is_taken_back() -> None:
+    """Only the press that was none is taken out; what the seat threw before still counts."""
+    table = in_match(1, 2)
+    table.press(1, 3.0, "beetle")
+    table.press(1, 3.5, "pen")
+    table.press(1, 3.502, "page", delivered=3.51)
+    table.press(2, 4.0, "page")
+    table.run(9)
+    assert table.one("round_revealed")["throws"] == {"1": "beetle", "2": "page"}
+
+
+def test_several_late_edges_flag_a_round_once() -> None:
+    """The record names each round that an edge came too late for, not each edge."""
+    table = in_match(1, 2, 3, target=1)
+    table.press(1, 3.0, "pen")
+    table.press(2, 4.0, "pen")
+    table.press(3, 5.0, "pen", delivered=8.2)
+    table.press(3, 6.0, "page", delivered=8.3)
+    table.play(["pen page page"], start=13)
+    table.run(20)
+    assert len(table.told("late_delivery")) == 2
+    assert [result.late_rounds for result in table.results] == [(1,)]

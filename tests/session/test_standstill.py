@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heek.session.phases import Phase
-from tests.session.at_table import FAST, AtTable, in_match, s
+from tests.session.at_table import FAST, AtTable, in_match, ns, s
 
 
 def gaps(table: AtTable) -> list[tuple[float, int]]:
@@ -328,3 +328,17 @@ def test_play_goes_on_after_it() -> None:
     table.run(6)
     assert table.one("round_revealed")["round"] == 2
     assert table.one("round_revealed")["winners"] == [1]
+
+
+def test_one_standstill_right_after_another() -> None:
+    """Stopped, continued for a moment, stopped again: both rounds are broken off, nobody has missed any."""
+    table = in_match(1, 2, 3, missed_limit=1)
+    table.press(1, 2.5, "pen")
+    table.run(2.9)
+    # Each is told as the daemon tells it, and the program has no time to catch up between the two.
+    for began, ended in ((3.0, 9.0), (9.0, 10.5)):
+        table.table.stood_still(ns(began), ns(ended))
+        table.take(ended)
+    table.run(12)
+    assert gaps(table) == [(9.0, 1), (10.5, 2)]
+    assert table.left() == []

@@ -22,6 +22,7 @@ from heek.session.inputs import (
     LeaveWarned,
     PressDiscarded,
     Pressed,
+    PressRevoked,
     StuckReported,
 )
 from heek.session.settings import GestureSettings
@@ -600,3 +601,31 @@ def test_order_and_steps_do_not_matter(found: list[Edge], steps: list[int], seed
     assert stamps == sorted(stamps)
     at_once = judged(found, until=99_997)
     assert sorted(map(repr, out)) == sorted(map(repr, at_once))
+
+
+def test_a_chord_partner_delivered_late_revokes_the_press() -> None:
+    """The press that was given out as one is named again, with its own instant; only once."""
+    gestures = Gestures(GestureSettings(), (1, 2))
+    gestures.feed(Edge(200 * MS, 1, PEN, True))
+    assert presses(gestures.advance(203 * MS)) == [(200, 1, "pen")]
+    gestures.feed(Edge(202 * MS, 1, PAGE, True))
+    assert gestures.advance(210 * MS) == [
+        PressDiscarded(202 * MS, 1, "chord"),
+        PressRevoked(202 * MS, 1, PEN, 200 * MS, "chord"),
+    ]
+    gestures.feed(Edge(201 * MS, 1, Kind.BEETLE, True))
+    assert gestures.advance(220 * MS) == [PressDiscarded(201 * MS, 1, "chord")]
+
+
+def test_noise_delivered_late_revokes_every_press_of_it() -> None:
+    """Five presses counted, a sixth within the chord time is heard of later: none of them was a press."""
+    gestures = Gestures(GestureSettings(), (1, 2, 3, 4, 5))
+    for seat in (1, 2, 3, 4, 5):
+        gestures.feed(Edge(200 * MS, seat, PEN, True))
+    assert len(presses(gestures.advance(210 * MS))) == 5
+    gestures.feed(Edge(201 * MS, 3, PAGE, True))
+    out = gestures.advance(220 * MS)
+    assert discarded(out) == [(201, 3, "noise")]
+    assert {(each.seat, each.reason) for each in of(out, PressRevoked)} == {
+        (seat, "noise") for seat in (1, 2, 3, 4, 5)
+    }

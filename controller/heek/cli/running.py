@@ -80,6 +80,8 @@ def _run(config: Config) -> int:
         loop.stop()
 
     loop.set_exception_handler(on_exception)
+    # The operator's reset, before there is anything to reset, would be the end of the process.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     for stop in STOP_SIGNALS:
         # Not by the loop: it gives a signal its default back when it closes, and then the signal kills.
         signal.signal(stop, lambda *_: loop.call_soon_threadsafe(loop.stop))

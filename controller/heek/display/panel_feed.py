@@ -51,6 +51,11 @@ class PanelFeed:
         if retry_at is not None and retry_at <= now:
             self.show(image)
 
+    def renew(self, image: Image.Image) -> None:
+        """Build the panel anew: one that lost its power for a moment answers again, but stays dark."""
+        self._executor.submit(self.panel.renew)
+        self.show(image)
+
     def close(self) -> None:
         """Blank the panel after what it is at; does not wait."""
         self._wanted = None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from heek.clock import Instant
 from heek.kinds import Seat
 from heek.session import events as ev
+from heek.session.inputs import Claimed
 from heek.session.phases import Phase, Step, next_phase
 from heek.session.seating import Seating
 from heek.session.state import MatchResult
@@ -23,6 +24,8 @@ class Effects:
 
     events: tuple[ev.Event, ...]
     results: tuple[MatchResult, ...]
+    refused: tuple[tuple[Claimed, str], ...] = ()
+    """Claims that the table could not take; each with the reason, and what to do."""
 
     @property
     def durable(self) -> bool:
@@ -41,6 +44,7 @@ class Floor:
         self._last_at: Instant = 0
         self._events: list[ev.Event] = []
         self._results: list[MatchResult] = []
+        self._refused: list[tuple[Claimed, str]] = []
 
     def go(self, step: Step, at: Instant) -> None:
         """Take a step; raises IllegalTransition, and changes nothing, if the table has no such step."""
@@ -77,8 +81,11 @@ class Floor:
     def report(self, result: MatchResult) -> None:
         self._results.append(result)
 
+    def refuse(self, claim: Claimed, why: str) -> None:
+        self._refused.append((claim, why))
+
     def effects(self) -> Effects:
         """Everything told since the last call."""
-        effects = Effects(tuple(self._events), tuple(self._results))
-        self._events, self._results = [], []
+        effects = Effects(tuple(self._events), tuple(self._results), tuple(self._refused))
+        self._events, self._results, self._refused = [], [], []
         return effects

@@ -36,6 +36,19 @@ class PressDiscarded(Input):
 
 
 @dataclass(frozen=True, slots=True)
+class PressRevoked(Input):
+    """A press that was given out as one counts as none after all: its partner was delivered late.
+
+    `at` is the late partner's instant, `pressed_at` that of the press; `reason` is `chord` or `noise`.
+    """
+
+    seat: Seat
+    button: Kind
+    pressed_at: Instant
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class LeaveWarned(Input):
     """Both outer buttons have been held for 1 s; the seat stands up at `leaves_at` if they stay so."""
 
@@ -85,7 +98,7 @@ class HealReported(Input):
 
 @dataclass(frozen=True, slots=True)
 class Claimed(Input):
-    """A signed-in player takes the identity of a seat; refused with IllegalAction outside the lobby."""
+    """A signed-in player takes the identity of a seat; refused outside the lobby."""
 
     order: ClassVar[int] = 1
     seat: Seat

@@ -50,6 +50,7 @@ from heek.session.inputs import (
     OperatorReset,
     PressDiscarded,
     Pressed,
+    PressRevoked,
     StoodStill,
     StuckReported,
 )
@@ -95,6 +96,8 @@ class Session:
         self._untold: list[tuple[int, StuckReported]] = []
         """Contacts that closed in the round of that number and stuck in it: their button may be a throw."""
         self._rules_since: Instant | None = None
+        self._before_lobby: dict[Seat, str] | None = None
+        """After a match: what a press was, at each seat that was taken, until this lobby or attract began."""
         self._view: View | None = None
         self._timer: _Timer | None = None
         self._timer_known = False
@@ -136,8 +139,7 @@ class Session:
         """Take `inputs` in the order of their stamps, and let every timer pass up to `until`.
 
         With `settled` false edges may still be on their way: no round is compared, and what lies behind
-        that waits for the next call. Raises IllegalAction for a claim that the table cannot take; what
-        came before it is done and comes out with the next call.
+        that waits for the next call.
         """
         ordered = sorted([*self._held_back, *inputs], key=lambda each: (each.at, each.order))
         self._held_back = []
@@ -152,10 +154,7 @@ class Session:
                 position += 1
             self._end_of_edges(at)
             while position < len(ordered) and ordered[position].at == at:
-                # A claim may be refused; what lies behind it is then taken with the next call.
-                self._held_back = ordered[position + 1 :]
                 self._take(ordered[position])
-                self._held_back = []
                 position += 1
         self._pass_timers(until, inclusive=True, settled=settled)
         return self._floor.effects()
@@ -187,6 +186,8 @@ class Session:
                 self._press(at, seat, button)
             case PressDiscarded(at, seat, reason):
                 self._floor.ignore(at, seat, reason)
+            case PressRevoked(_, seat, button, pressed_at, reason):
+                self._play.revoke(pressed_at, seat, button, reason)
             case LeaveWarned(_, seat, leaves_at):
                 self._warn(seat, leaves_at)
             case LeaveAbandoned(_, seat):
@@ -210,12 +211,12 @@ class Session:
                 if button in self._stuck.get(seat, frozenset()):
                     self._stuck[seat] -= {button}
                     self._floor.emit(ev.ContactHealed(at, seat, button))
-            case Claimed(at, seat, player, name):
-                self._claim(at, seat, player, name)
+            case Claimed():
+                self._claim(item)
             case OperatorReset(at):
                 self._abandon(at, "operator")
             case StoodStill():
-                self._play.standstill = item
+                self._play.standstills.append(item)
             case _:
                 raise IllegalAction(f"the session knows no input {item!r}")
 
@@ -233,7 +234,10 @@ class Session:
         if self._play.late_delivery(at, seat):
             return
         if self._floor.phase in (Phase.ATTRACT, Phase.LOBBY):
-            self._press_in_lobby(at, seat)
+            if at < self._floor.since and self._before_lobby is not None:
+                self._floor.ignore(at, seat, self._before_lobby.get(seat, "not_seated"))
+            else:
+                self._press_in_lobby(at, seat)
         else:
             self._play.press(at, seat, button)
 
@@ -244,6 +248,7 @@ class Session:
             self._floor.sit_down(seat, at)
             if self._floor.phase is Phase.ATTRACT:
                 self._floor.go(Step.SEAT_TAKEN, at)
+                self._before_lobby = None
             self._floor.seating.count(at)
         elif not occupant.confirmed:
             self._floor.confirm(seat, at)
@@ -266,13 +271,18 @@ class Session:
         else:
             self._leaving.append(seat)
 
-    def _claim(self, at: Instant, seat: Seat, player: str, name: str) -> None:
-        if self._floor.phase not in (Phase.ATTRACT, Phase.LOBBY):
-            raise IllegalAction(
-                f"seat {seat} cannot be claimed in phase {self._floor.phase.value}; claim it in the lobby"
-            )
-        self._floor.seating.claim(seat, player, name)
-        self._floor.emit(ev.SeatClaimed(at, seat, player, name))
+    def _claim(self, claim: Claimed) -> None:
+        seat, phase = claim.seat, self._floor.phase
+        try:
+            if phase not in (Phase.ATTRACT, Phase.LOBBY):
+                raise IllegalAction(
+                    f"seat {seat} cannot be claimed in phase {phase.value}; claim it in the lobby"
+                )
+            self._floor.seating.claim(seat, claim.player, claim.name)
+        except IllegalAction as error:
+            self._floor.refuse(claim, str(error))
+        else:
+            self._floor.emit(ev.SeatClaimed(claim.at, seat, claim.player, claim.name))
 
     def _end_of_edges(self, at: Instant) -> None:
         """What follows from the edges of one instant, once all of them are taken."""
@@ -317,8 +327,8 @@ class Session:
         """All timers that run; of several at one instant the one that stands first passes first."""
         settings = self._settings
         timers: list[_Timer] = []
-        if self._play.standstill is not None:
-            timers.append((self._play.standstill.ended, self._play.end_standstill))
+        if self._play.standstills:
+            timers.append((self._play.standstills[0].ended, self._play.end_standstill))
         match self._floor.phase:
             case Phase.LOBBY:
                 if self._floor.seating.unconfirmed():
@@ -390,6 +400,7 @@ class Session:
 
     def _end_match_over(self, at: Instant) -> None:
         self._play.abandon()
+        self._before_lobby = dict.fromkeys(self._floor.seating.occupants, "match_closed")
         if not self._floor.seating.occupants:
             self._floor.go(Step.ALL_STOOD_UP, at)
             return
@@ -418,11 +429,15 @@ class Session:
         self._floor.seating.count(at)
         if not self._floor.seating.occupants:
             self._floor.go(Step.ALL_STOOD_UP, at)
-            self._floor.seating.fewer_since = self._rules_since = None
+            self._floor.seating.fewer_since = self._rules_since = self._before_lobby = None
 
     def _abandon(self, at: Instant, reason: str) -> None:
         """Void by idle or operator, or a reset outside a match: all stand up at that instant."""
         match = self._play.match if self._floor.phase in IN_MATCH else None
+        if self._floor.phase not in (Phase.ATTRACT, Phase.LOBBY):
+            self._before_lobby = dict.fromkeys(
+                self._floor.seating.occupants, "match_closed" if match is None else "late"
+            )
         if match is not None:
             self._floor.emit(ev.MatchVoid(at, match.id, reason))
         self._floor.vacate(dict.fromkeys(self._floor.seating.occupants, reason), at)

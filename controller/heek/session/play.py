@@ -46,8 +46,8 @@ class Play:
         self.round: Round | None = None
         self.last_throw: Instant = 0
         """Match start or last accepted throw: what `idle_s` counts from."""
-        self.standstill: StoodStill | None = None
-        """A standstill whose end has not been reached by rule yet."""
+        self.standstills: list[StoodStill] = []
+        """Those whose end has not been reached by rule yet; one can follow another at once."""
         self.leave_after: list[Seat] = []
         """Seats that left while their round was settling; they are compared first."""
         self._closed_rounds: deque[tuple[str, Round]] = deque(maxlen=ROUNDS_REMEMBERED)
@@ -62,7 +62,7 @@ class Play:
             return False
         match_id, round_ = late_for
         if self.match is not None and self.match.id == match_id:
-            self.match.late_rounds.append(round_.number)
+            self.match.flag(round_.number)
         self._floor.emit(ev.LateDelivery(at, seat, match_id, round_.number))
         return True
 
@@ -75,13 +75,24 @@ class Play:
                 return match_id, round_
         return None
 
+    def revoke(self, at: Instant, seat: Seat, button: Kind, reason: str) -> None:
+        """A press that was taken was none, as an edge shows that was delivered after it.
+
+        A throw of the running round is taken out again. What else came of it (a seat taken, a countdown that
+        runs) has been shown, and stays.
+        """
+        round_ = self.round if self._floor.phase in ROUND_OPEN else None
+        if round_ is not None and round_.take_out(seat, at, button):
+            self._floor.ignore(at, seat, reason)
+
     def press(self, at: Instant, seat: Seat, button: Kind) -> None:
         """A press while a match is played or shown: a throw, a seat taken, or a reason why not."""
         seated = seat in self._floor.seating.occupants
         if self._floor.phase is Phase.RESUME:
             self._press_in_resume(at, seat, seated)
         elif self._floor.phase is Phase.MATCH_OVER:
-            self._floor.ignore(at, seat, "match_closed" if seated else "not_seated")
+            in_match_over = "late" if at < self._floor.since else "match_closed"
+            self._floor.ignore(at, seat, in_match_over if seated else "not_seated")
         elif self.round is not None:
             self._throw(at, seat, button, seated, self.round)
 
@@ -135,8 +146,9 @@ class Play:
 
     def stood_still_at(self, at: Instant) -> bool:
         """Whether a round in play was hidden from its players at that instant."""
-        still = self.standstill
-        return still is not None and still.at < at <= still.ended and self._floor.phase in ROUND_IN_PLAY
+        return self._floor.phase in ROUND_IN_PLAY and any(
+            still.at < at <= still.ended for still in self.standstills
+        )
 
     # Rounds
 
@@ -203,8 +215,8 @@ class Play:
 
     def end_standstill(self, at: Instant) -> None:
         """Players see the clock again: the round that they did not see is broken off."""
-        still, self.standstill = self.standstill, None
-        if self._floor.phase in ROUND_IN_PLAY and self.round is not None and still is not None:
+        still = self.standstills.pop(0)
+        if self._floor.phase in ROUND_IN_PLAY and self.round is not None:
             self.round.closed = still.at
             self._break_off(self.round, at, "gap")
             self.open_round(Step.REOPENED, at)

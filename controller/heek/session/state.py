@@ -50,6 +50,11 @@ class Match:
     late_rounds: list[int] = field(default_factory=list)
     """Rounds for which an edge was delivered after they were compared."""
 
+    def flag(self, number: int) -> None:
+        """An edge was delivered after the round of this number had been compared."""
+        if number not in self.late_rounds:
+            self.late_rounds.append(number)
+
     def leave(self, seats: tuple[Seat, ...]) -> None:
         """These seats stood up at one instant and forfeit the match."""
         for seat in seats:
@@ -102,6 +107,16 @@ class Round:
         throws.append((at, kind))
         throws.sort(key=lambda each: each[0])
         return len(throws) == 1
+
+    def take_out(self, seat: Seat, at: Instant, kind: Kind) -> bool:
+        """A throw that was accepted did not count; False if there is no such throw."""
+        throws = self.throws.get(seat, [])
+        if (at, kind) not in throws:
+            return False
+        throws.remove((at, kind))
+        if not throws:
+            del self.throws[seat]
+        return True
 
     def first_throw(self) -> Instant | None:
         """When the first of all throws closed; None: nobody has thrown."""

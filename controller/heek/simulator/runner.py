@@ -31,9 +31,10 @@ from heek.config import Config, DisplayConfig, from_keys
 from heek.daemon import Daemon, World
 from heek.display.oled import Oled, Panel, open_luma
 from heek.display.screens import screen
-from heek.errors import ConfigError, IllegalAction, StoryError
+from heek.errors import ConfigError, StoryError
 from heek.journal import InlineExecutor
 from heek.kinds import Kind, Seat
+from heek.session.inputs import Claimed
 from heek.simulator.expectations import Expectations, Verdict
 from heek.simulator.steps import (
     Claim,
@@ -58,6 +59,10 @@ log: Final = logging.getLogger("heek.simulator")
 
 BOOT: Final = Boot("00000000-0000-4000-8000-000000000000", "ntp")
 """A power cut in a story is the death of the process: the machine's boot goes on."""
+
+
+EARLY_S: Final = 2.5e-10
+"""Less than the clock's nanosecond, more than a float of a few days' seconds loses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +214,8 @@ class Simulation:
             raise StoryError(
                 f'{where}: stations.backend: a simulated table has "mock" pins; leave the key out'
             )
+        if "table.state_dir" in self._story.table:
+            raise StoryError(f"{where}: table.state_dir: a simulated table keeps nothing; leave the key out")
         return config
 
     # The outside world
@@ -279,6 +286,11 @@ class Simulation:
         self._at_work = True
         while self._due and self._due[0].at <= self._clock.now() and not self._over:
             heapq.heappop(self._due).act()
+        deadline = self._expectations.next_deadline()
+        alive = self._daemon is not None and self._standing_until < self._clock.now()
+        if alive and self._daemon is not None and deadline is not None and deadline <= self._rules_now():
+            # What is due at this very instant is done before an expectation is given up.
+            self._daemon.pump()
         self._at_work = False
         self._look()
 
@@ -297,7 +309,8 @@ class Simulation:
         if deadline is not None:
             due.append(max(deadline + chord, self._clock.now() + 1))
         if due and self._wake is None:
-            self._wake = self._loop.call_at(min(due) / 1e9, self._work)
+            # A breath early: at one instant the outside world goes before the daemon's timers.
+            self._wake = self._loop.call_at(min(due) / 1e9 - EARLY_S, self._work)
 
     def _finish(self) -> None:
         if not self._over and self._loop is not None:
@@ -306,22 +319,21 @@ class Simulation:
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception") or RuntimeError(str(context.get("message")))
-        if isinstance(error, IllegalAction) and self._claims:
-            error = StoryError(f"{self._story.source}:{self._refused_claim().line}: {error}")
         if self._failed is None:
             self._failed = error
         loop.stop()
 
-    def _refused_claim(self) -> Claim:
-        """The first claim without an answer, once all that were taken with it have theirs."""
-        refused_more = self._daemon is not None
-        while refused_more and self._daemon is not None:
-            refused_more = False
-            try:
-                self._daemon.pump()
-            except IllegalAction:
-                refused_more = True
-        return self._claims[0]
+    def _claim_refused(self, claim: Claimed, why: str) -> None:
+        origin = self._daemon_clock.origin_ns if self._daemon_clock is not None else 0
+        line = next(
+            (
+                step.line
+                for step in self._claims
+                if (step.at - origin, step.seat, step.player) == (claim.at, claim.seat, claim.player)
+            ),
+            0,
+        )
+        raise StoryError(f"{self._story.source}:{line}: {why}")
 
     # Steps
 
@@ -340,6 +352,7 @@ class Simulation:
             open_panel=self._open_panel,
             on_line=self._on_line,
             on_turn=self._turned,
+            on_refused=self._claim_refused,
         )
         self._daemon = Daemon(self._config, world, self._loop)
         self._turned()  # its first turn came before we had it

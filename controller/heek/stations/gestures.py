@@ -10,6 +10,7 @@ Who waits for whom. A press is judged `chord` after it closed, because only then
 other buttons closed with it: two of one seat within `chord` are none (`chord`), six over the table are none
 (`noise`, which goes first: it is no seat's doing). Whole seconds of holding are judged from the same
 stamps, so everything that comes out of here comes in the order of its stamps, `chord` behind the clock.
+When a partner is delivered later than that, the press that was given out is revoked.
 
 Deadlines that fall into an opening. When a hold would be complete while a contact is open for less than
 `debounce`, nobody can know yet whether the hold goes on. It is decided by the next edge: closed again in
@@ -38,6 +39,7 @@ from heek.session.inputs import (
     LeaveWarned,
     PressDiscarded,
     Pressed,
+    PressRevoked,
     StuckReported,
 )
 from heek.session.settings import GestureSettings
@@ -93,11 +95,13 @@ class _Station:
     """What happens next here if no edge comes; worked out anew whenever something has changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Press:
     at: Instant
     seat: Seat
     button: Kind
+    counted: bool = False
+    """It was given out as a press."""
 
 
 class Gestures:
@@ -207,19 +211,31 @@ class Gestures:
         for each in others:
             each.alone = False
         press = _Press(at, contact.seat, contact.button)
-        reason = self._verdict(press)
-        insort(self._recent, press, key=lambda each: each.at)
+        coming = self._coming(at + self._settings.chord)
+        reason = self._verdict(press, [*self._recent, *coming])
+        press.counted = reason is None
         self._out.append(
             Pressed(at, press.seat, press.button)
             if reason is None
             else PressDiscarded(at, press.seat, reason)
         )
+        insort(self._recent, press, key=lambda each: each.at)
+        if reason is not None:
+            self._revoke_partners(press)
 
-    def _verdict(self, press: _Press) -> str | None:
-        """Why a press counts as none; looks `chord` back and `chord` ahead."""
+    def _revoke_partners(self, late: _Press) -> None:
+        """A press that is delivered late can show that others, given out already, were none either."""
+        for each in self._recent:
+            if each.counted and abs(each.at - late.at) <= self._settings.chord:
+                reason = self._verdict(each, [other for other in self._recent if other is not each])
+                if reason is not None:
+                    each.counted = False
+                    self._out.append(PressRevoked(late.at, each.seat, each.button, each.at, reason))
+
+    def _verdict(self, press: _Press, others: list[_Press]) -> str | None:
+        """Why a press counts as none beside those `others` that lie within `chord` before and after it."""
         chord = self._settings.chord
-        near = [each for each in self._recent if abs(each.at - press.at) <= chord]
-        near += self._coming(press.at + chord)
+        near = [each for each in others if abs(each.at - press.at) <= chord]
         if not near:
             return None
         stamps = sorted([press.at, *(each.at for each in near)])
