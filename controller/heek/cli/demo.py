@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from heek.simulator.terminal import can_draw
 
     signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, _stop)
     drawn = not arguments.fast and can_draw(sys.stdout, os.environ)
     for name, title in STORIES:
         text = resources.files("heek.simulator").joinpath("demo", name).read_text(encoding="utf-8")
@@ -107,3 +108,5 @@ def _draw(story: Any, title: str) -> None:
             )
 
         Simulation(story, say=say, on_turn=show, pace=time.sleep).run()
+    # The screen is given back as it was; what happened stays to be read.
+    print("\n".join(lines), end="\n\n")

@@ -22,6 +22,13 @@ def add_to(commands: Any) -> None:
     place = where.add_mutually_exclusive_group()
     place.add_argument("--config", type=Path, metavar="FILE", help="the table's configuration")
     place.add_argument("--state-dir", type=Path, metavar="DIR", help="the table's state folder")
+    place.add_argument(
+        "journal",
+        type=Path,
+        nargs="?",
+        metavar="DIR",
+        help="the same, or a journal's file; default: the platform's",
+    )
     show = actions.add_parser("show", parents=[where], help="the events, one a line")
     show.add_argument("--after", type=_number, default=0, metavar="SEQ", help="only events after this number")
     show.add_argument("--limit", type=_number, metavar="N", help="at most so many")
@@ -45,7 +52,8 @@ def _journal(arguments: argparse.Namespace) -> Path:
 
     if arguments.config is not None:
         return load(arguments.config).table.state_dir
-    return arguments.state_dir if arguments.state_dir is not None else default_state_dir()
+    named: Path | None = arguments.state_dir or arguments.journal
+    return default_state_dir() if named is None else named
 
 
 def run_show(arguments: argparse.Namespace) -> int:

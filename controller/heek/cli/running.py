@@ -58,6 +58,8 @@ def _prepare_state_dir(folder: Path) -> None:
         probe = folder / f".writable-{os.getpid()}"
         probe.touch()
         probe.unlink()
+    except FileExistsError:
+        raise JournalError(f"table.state_dir {folder}: is a file; name a folder") from None
     except OSError as error:
         raise JournalError(
             f"table.state_dir {folder}: cannot be written ({error.strerror}); "
