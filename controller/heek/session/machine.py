@@ -87,14 +87,20 @@ class Session:
     ) -> None:
         self._settings = settings
         self._floor = Floor()
-        self._play = Play(self._floor, settings, KnownPoints(own_deltas or {}), new_match_id)
+        self._play = Play(
+            self._floor,
+            settings,
+            KnownPoints(own_deltas or {}),
+            new_match_id,
+            on_idle=lambda at: self._abandon(at, "idle"),
+        )
         self._held_back: list[Input] = []
         """Inputs that lie behind a round which may not be compared yet."""
         self._leaving: list[Seat] = []
         """Seats that leave at the instant in hand; all of them go before anything is judged."""
         self._stuck: dict[Seat, frozenset[Kind]] = {}
-        self._untold: list[tuple[int, StuckReported]] = []
-        """Contacts that closed in the round of that number and stuck in it: their button may be a throw."""
+        self._untold: list[tuple[int, StuckReported | HealReported]] = []
+        """What contacts did that closed in the round of that number: their button may be a throw."""
         self._rules_since: Instant | None = None
         self._before_lobby: dict[Seat, str] | None = None
         """After a match: what a press was, at each seat that was taken, until this lobby or attract began."""
@@ -197,20 +203,8 @@ class Session:
             case ButtonHeld(at, _, button):
                 if button is Kind.BEETLE and self._floor.phase is Phase.LOBBY:
                     self._rules_since = at
-            case StuckReported(at, seat, button):
-                round_ = self._play.round
-                in_play = self._floor.phase in ROUND_OPEN and round_ is not None and seat in round_.seats
-                if in_play and round_ is not None and item.since >= round_.opened:
-                    self._untold.append((round_.number, item))
-                else:
-                    self._tell_stuck(at, seat, button)
-            case HealReported(at, seat, button):
-                self._untold = [
-                    each for each in self._untold if each[1].seat != seat or each[1].button != button
-                ]
-                if button in self._stuck.get(seat, frozenset()):
-                    self._stuck[seat] -= {button}
-                    self._floor.emit(ev.ContactHealed(at, seat, button))
+            case StuckReported() | HealReported():
+                self._report_contact(item)
             case Claimed():
                 self._claim(item)
             case OperatorReset(at):
@@ -220,15 +214,33 @@ class Session:
             case _:
                 raise IllegalAction(f"the session knows no input {item!r}")
 
-    def _tell_stuck(self, at: Instant, seat: Seat, button: Kind) -> None:
-        self._stuck[seat] = self._stuck.get(seat, frozenset()) | {button}
-        self._floor.emit(ev.ContactStuck(at, seat, button))
+    def _report_contact(self, report: StuckReported | HealReported) -> None:
+        """Tell it, unless the contact closed in the round that is running: its button may be a throw."""
+        round_ = self._play.round if self._floor.phase in ROUND_OPEN else None
+        contact = (report.seat, report.button)
+        kept_back = any((each.seat, each.button) == contact for _, each in self._untold)
+        if isinstance(report, StuckReported) and round_ is not None:
+            kept_back = report.seat in round_.seats and report.since >= round_.opened
+        if kept_back:
+            self._untold.append((round_.number if round_ is not None else 0, report))
+        else:
+            self._tell_contact(report)
 
-    def _tell_untold(self, at: Instant) -> None:
+    def _tell_contact(self, report: StuckReported | HealReported) -> None:
+        at, seat, button = report.at, report.seat, report.button
+        stuck = self._stuck.get(seat, frozenset())
+        if isinstance(report, StuckReported):
+            self._stuck[seat] = stuck | {button}
+            self._floor.emit(ev.ContactStuck(at, seat, button))
+        else:
+            self._stuck[seat] = stuck - {button}
+            self._floor.emit(ev.ContactHealed(at, seat, button))
+
+    def _tell_untold(self, _at: Instant) -> None:
         """The round is over in which these contacts stuck."""
         untold, self._untold = self._untold, []
         for _, report in untold:
-            self._tell_stuck(at, report.seat, report.button)
+            self._tell_contact(report)
 
     def _press(self, at: Instant, seat: Seat, button: Kind) -> None:
         if self._play.late_delivery(at, seat):

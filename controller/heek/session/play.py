@@ -36,12 +36,18 @@ class Play:
     """The match that is played or shown, if any, and its round."""
 
     def __init__(
-        self, floor: Floor, settings: SessionSettings, points: KnownPoints, new_match_id: Callable[[], str]
+        self,
+        floor: Floor,
+        settings: SessionSettings,
+        points: KnownPoints,
+        new_match_id: Callable[[], str],
+        on_idle: Callable[[Instant], None],
     ) -> None:
         self._floor = floor
         self._settings = settings
         self._points = points
         self._new_match_id = new_match_id
+        self._on_idle = on_idle
         self.match: Match | None = None
         self.round: Round | None = None
         self.last_throw: Instant = 0
@@ -222,12 +228,16 @@ class Play:
             self.open_round(Step.REOPENED, at)
 
     def open_round(self, step: Step, at: Instant) -> None:
-        """The next round opens, under the next number."""
+        """The next round opens, under the next number; unless the match is void by idle at this very instant."""
         match = self.match
         if match is None:
             raise IllegalAction("a round cannot be opened without a match")
         if self._floor.phase is Phase.RESUME:
             self.last_throw = at
+        if self.last_throw + self._settings.idle <= at:
+            # At one instant the match is void before its next round opens.
+            self._on_idle(at)
+            return
         match.round += 1
         seats = ahyoheek.may_throw(match.state)
         self.round = Round(match.round, seats, at, bool(match.state.tied))
