@@ -228,7 +228,7 @@ class Play:
             self.open_round(Step.REOPENED, at)
 
     def open_round(self, step: Step, at: Instant) -> None:
-        """The next round opens, under the next number; unless the match is void by idle at this very instant."""
+        """The next round opens, under the next number, unless the match is void by idle at this instant."""
         match = self.match
         if match is None:
             raise IllegalAction("a round cannot be opened without a match")
