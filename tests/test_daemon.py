@@ -363,6 +363,36 @@ def test_a_program_that_is_always_late_comes_to_a_reveal(rig: Callable[..., Rig]
     assert len(table.told("round_revealed")) == 1
 
 
+def test_a_second_stall_while_a_round_waits_gets_its_wait_too(rig: Callable[..., Rig]) -> None:
+    """An edge that is handed over right after the second of two stalls still counts by its stamp."""
+    table = rig(ahyoheek__countdown_s=5)
+    table.match((1, 2, 3))
+    table.press(1, 3.0, "pen")
+    table.press(3, 3.2, "page")
+    table.stall(7.9, 0.5)
+    table.stall(8.41, 0.9)
+    table.at(9.315, lambda: table.edge(2, "page", True, 7.95))
+    table.run(10.0)
+    assert table.told("round_revealed")[0]["throws"] == {"1": "pen", "2": "page", "3": "page"}
+    assert table.told("late_delivery") == []
+
+
+def test_a_stalled_program_does_not_blame_the_card(
+    rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A commit that was under way when the program stood still gets its second after that."""
+    hand = HandExecutor()
+    table = rig(journal=hand)
+    table.run(0.5)
+    hand.held = True
+    table.press(1, 1.0)
+    table.stall(1.2, 2.0)
+    table.at(3.3, hand.let_go)
+    table.run(5.0)
+    assert "NOT SAVING" not in caplog.text
+    assert table.pattern(1) is Pattern.TAKEN
+
+
 def test_the_time_it_took_to_open_the_journal_is_no_part_of_the_table(
     rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

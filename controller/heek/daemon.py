@@ -3,7 +3,9 @@
 One thread owns the table. Edges come from whatever thread the pin backend has, are handed over once, and
 everything else happens on the loop: drain the edges, let the pure table advance, write down what
 happened, and paint the view. Whatever the view shows of a reveal, a seat change or a result is painted only
-after the journal has it on the disk; what comes after waits behind it, so nothing is shown out of order.
+after the journal has it on the disk; what comes after waits behind it, so nothing is shown out of order. A
+disk that does not answer holds nobody up for longer than a second: then it is painted with the mark that it
+is not saved.
 
 There is one timer. It is set to the next instant at which anybody has something to do: a rule, a blink, a
 digit, a panel to be tried again, or the heartbeat that proves that the program does not stand still.
@@ -54,11 +56,14 @@ HEARTBEATS: Final = 8
 
 Also on an empty table: a match can begin, and its first round open, within a standstill."""
 
+MOST_WAITS: Final = 8
+"""Times running that a round waits `settle_s` for late edges, while the program is late again and again."""
+
 PATIENCE: Final[Duration] = SECOND
 """How long lamps and panels wait for the journal; then they show what happened, and that it is not saved."""
 
 TIDY: Final[Duration] = 300 * SECOND
-"""How often an empty table builds its panels anew and empties SQLite's write-ahead log."""
+"""How often an empty table builds its panels anew and has SQLite write its log into the file."""
 
 RETRY_JOURNAL: Final[Duration] = 5 * SECOND
 """How often a journal that cannot be written is tried again while nothing else is to be written."""
@@ -119,6 +124,9 @@ class Daemon:
         self._settled_at: Instant | None = None
         """After the program was late: until when a round waits for edges that are still on their way."""
         self._commits: deque[_Commit] = deque()
+        self._waits = 0
+        self._awake_since: Instant = 0
+        """When the program was last late: what it waits for has had no chance to come before that."""
         self._overdue: _Commit | None = None
         """The last thing that was shown before the journal had it."""
         self._refused = False
@@ -173,7 +181,7 @@ class Daemon:
 
     @property
     def shown(self) -> View:
-        """The view that lamps and panels show: what the journal has, and not more."""
+        """The view that lamps and panels show: what the journal has, or `not_saving`."""
         return self._shown
 
     @property
@@ -261,7 +269,7 @@ class Daemon:
         settled = self._settled_at is None or now >= self._settled_at
         self._commit(self._table.advance(now, settled=settled))
         if settled:
-            self._settled_at = None
+            self._settled_at, self._waits = None, 0
         self._show_committed(now)
         self._tidy(now)
         self._arm(now, self._paint(now))
@@ -270,10 +278,13 @@ class Daemon:
 
     def _notice_standstill(self, now: Instant) -> None:
         """Was the program away for so long that edges may lag behind, or that players saw no clock?"""
-        if self._is_late(now) and self._settled_at is None:
-            # The thread that reads the pins stood still as well: give it the settle time to catch up, once,
-            # for a program that is always late must still come to a reveal.
-            self._settled_at = now + self._settings.settle
+        if self._is_late(now):
+            self._awake_since = now
+            if self._waits < MOST_WAITS:
+                # The thread that reads the pins stood still as well: give it the settle time to catch up.
+                # Not for ever: a program that is always late must still come to a reveal.
+                self._waits += 1
+                self._settled_at = now + self._settings.settle
         if now - self._alive_at > self._gap:
             log.warning("the program stood still for %.2f s", (now - self._alive_at) / SECOND)
             self._table.stood_still(self._alive_at, now)
@@ -346,7 +357,7 @@ class Daemon:
     def _show_committed(self, now: Instant) -> None:
         """Show what the journal has, or what it has been too slow to take: nobody may play in the dark."""
         shown = None
-        while self._commits and (self._commits[0].done or now - self._commits[0].at >= PATIENCE):
+        while self._commits and (self._commits[0].done or self._impatient(self._commits[0], now)):
             commit = self._commits.popleft()
             shown = commit.view
             if not commit.done:
@@ -367,6 +378,10 @@ class Daemon:
             self._shown = shown if saving else replace(shown, not_saving=True)
             if saving and self._shown.not_saving:
                 self._shown = replace(self._shown, not_saving=False)
+
+    def _impatient(self, commit: _Commit, now: Instant) -> bool:
+        """The disk does not answer: it has had its time, or was given it up already."""
+        return self._overdue is not None or now - max(commit.at, self._awake_since) >= PATIENCE
 
     def _tidy(self, now: Instant) -> None:
         """Nobody plays: time for what would be in the way otherwise."""
@@ -441,7 +456,7 @@ class Daemon:
         if not self._saving:
             due.append(self._retry_journal(now))
         if self._commits:
-            due.append(self._commits[0].at + PATIENCE)
+            due.append(max(self._commits[0].at, self._awake_since) + PATIENCE)
         if self._shown.phase is Phase.ATTRACT:
             due.append(self._tidied_at + TIDY)
         self._work_at = max(min(due), now) if due else None

@@ -439,3 +439,66 @@ def test_several_late_edges_flag_a_round_once() -> None:
     table.run(20)
     assert len(table.told("late_delivery")) == 2
     assert [result.late_rounds for result in table.results] == [(1,)]
+
+
+def test_a_revoked_throw_reopens_the_round_that_it_closed() -> None:
+    """A round that closed by a throw which was none has not closed; nobody has missed it."""
+    table = in_match(1, 2)
+    table.press(1, 3.0, "pen")
+    table.press(2, 4.0, "pen")
+    table.press(2, 4.001, "beetle", delivered=4.010)
+    table.press(2, 5.0, "page")
+    table.run(9)
+    told = table.one("round_revealed")
+    assert told["closed"] == 5.0
+    assert told["throws"] == {"1": "pen", "2": "page"}
+    assert table.told("round_void") == []
+    assert [each["seat"] for each in table.told("throw_locked")] == [1, 2]
+
+
+def test_who_left_while_a_revoked_close_settled_has_left() -> None:
+    """The round goes on without the seat that left in its settle time, at the instant at which it left."""
+    table = in_match(1, 2, 3, settle=0.2)
+    table.press(3, 2.5, "pen")
+    table.hold(3, 3.0, 3.3, first=0.02)
+    table.press(1, 5.9, "pen")
+    table.press(2, 5.95, "pen")
+    table.press(2, 5.951, "beetle", delivered=6.05)
+    table.press(2, 6.5, "page")
+    table.run(9)
+    assert [seat for _, seat, _ in table.left()] == [3]
+    assert table.one("round_revealed")["throws"] == {"1": "pen", "2": "page"}
+
+
+def test_a_press_revoked_after_its_round_was_compared_flags_it() -> None:
+    """The reveal stays as it was shown; the record says that an edge came too late for it."""
+    table = in_match(1, 2, target=1)
+    table.press(1, 3.0, "pen")
+    table.press(2, 4.0, "page")
+    table.press(2, 4.001, "beetle", delivered=4.1)
+    table.run(20)
+    assert table.one("round_revealed")["throws"] == {"1": "pen", "2": "page"}
+    assert [(each["seat"], each["round"]) for each in table.told("late_delivery")] == [(2, 1)]
+    assert [result.late_rounds for result in table.results] == [()]
+
+
+def test_a_late_press_from_before_a_reset_takes_no_seat_even_if_another_did() -> None:
+    """Who sits down right after a reset does not turn the presses of before into presses of the lobby."""
+    table = in_match(1, 2)
+    table.reset(4.0)
+    table.press(3, 4.004)
+    table.press(2, 3.999, delivered=4.01)
+    table.run(5)
+    assert [each["seat"] for each in table.told("seat_taken", since=3)] == [3]
+    assert [(seat, reason) for _, seat, reason in table.ignored()] == [(2, "late")]
+
+
+def test_a_late_press_from_before_a_lobby_was_reset_takes_no_seat() -> None:
+    """Also a lobby is over at its reset."""
+    table = AtTable()
+    table.press(2, 1.0)
+    table.press(2, 2.999, delivered=3.01)
+    table.reset(3.0)
+    table.run(5)
+    assert len(table.told("seat_taken")) == 1
+    assert table.view.phase is Phase.ATTRACT

@@ -141,6 +141,14 @@ def resumed() -> None:
     table.run(4)
 
 
+def throw_revoked_in_settle() -> None:
+    table = in_match(1, 2)
+    table.press(1, 3.0, "pen")
+    table.press(2, 4.0, "pen")
+    table.press(2, 4.001, "page", delivered=4.01)
+    table.run(6)
+
+
 SCENES = [
     reset_in_attract,
     whole_match,
@@ -152,6 +160,7 @@ SCENES = [
     standstill_in_countdown,
     reset_in_the_round,
     resumed,
+    throw_revoked_in_settle,
 ]
 
 

@@ -40,6 +40,8 @@ def add_to(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the table until SIGTERM or Ctrl-C; raises TableError if it cannot start."""
+    # The operator's reset, while there is nothing to reset, would be the end of the process.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     from heek.config import load
 
     config = load(arguments.config)
@@ -82,8 +84,6 @@ def _run(config: Config) -> int:
         loop.stop()
 
     loop.set_exception_handler(on_exception)
-    # The operator's reset, before there is anything to reset, would be the end of the process.
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     for stop in STOP_SIGNALS:
         # Not by the loop: it gives a signal its default back when it closes, and then the signal kills.
         signal.signal(stop, lambda *_: loop.call_soon_threadsafe(loop.stop))
@@ -101,7 +101,7 @@ def _run(config: Config) -> int:
     )
     daemon = Daemon(config, world, loop)
     try:
-        loop.add_signal_handler(signal.SIGUSR1, daemon.reset)
+        signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(daemon.reset))
         log.info(
             "%s is ready: seats %s on %s, journal in %s",
             config.table.name,
@@ -115,9 +115,9 @@ def _run(config: Config) -> int:
     finally:
         daemon.close()
         journal_executor.shutdown()
-        for stop in STOP_SIGNALS:
+        for late in (*STOP_SIGNALS, signal.SIGUSR1):
             # Whoever asks for the end again gets the one that is under way.
-            signal.signal(stop, signal.SIG_IGN)
+            signal.signal(late, signal.SIG_IGN)
         loop.close()
     dark = wait([panel_executor.submit(lambda: None)], timeout=PANEL_PATIENCE_S)
     log.info("%s has stopped", config.table.name)

@@ -39,7 +39,7 @@ class PressDiscarded(Input):
 class PressRevoked(Input):
     """A press that was given out as one counts as none after all: its partner was delivered late.
 
-    `at` is the late partner's instant, `pressed_at` that of the press; `reason` is `chord` or `noise`.
+    `at` is the later instant of the two, `pressed_at` that of the press; `reason` is `chord` or `noise`.
     """
 
     seat: Seat

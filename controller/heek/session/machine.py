@@ -102,8 +102,10 @@ class Session:
         self._untold: list[tuple[int, StuckReported | HealReported]] = []
         """What contacts did that closed in the round of that number: their button may be a throw."""
         self._rules_since: Instant | None = None
-        self._before_lobby: dict[Seat, str] | None = None
-        """After a match: what a press was, at each seat that was taken, until this lobby or attract began."""
+        self._emptied_at: Instant = 0
+        """When a match, or a lobby that all stood up from, gave way to the present lobby or attract."""
+        self._was: dict[Seat, str] = {}
+        """What a press was until then, by seat; at all others `not_seated`."""
         self._view: View | None = None
         self._timer: _Timer | None = None
         self._timer_known = False
@@ -246,8 +248,8 @@ class Session:
         if self._play.late_delivery(at, seat):
             return
         if self._floor.phase in (Phase.ATTRACT, Phase.LOBBY):
-            if at < self._floor.since and self._before_lobby is not None:
-                self._floor.ignore(at, seat, self._before_lobby.get(seat, "not_seated"))
+            if at < self._emptied_at:
+                self._floor.ignore(at, seat, self._was.get(seat, "not_seated"))
             else:
                 self._press_in_lobby(at, seat)
         else:
@@ -260,7 +262,6 @@ class Session:
             self._floor.sit_down(seat, at)
             if self._floor.phase is Phase.ATTRACT:
                 self._floor.go(Step.SEAT_TAKEN, at)
-                self._before_lobby = None
             self._floor.seating.count(at)
         elif not occupant.confirmed:
             self._floor.confirm(seat, at)
@@ -412,7 +413,7 @@ class Session:
 
     def _end_match_over(self, at: Instant) -> None:
         self._play.abandon()
-        self._before_lobby = dict.fromkeys(self._floor.seating.occupants, "match_closed")
+        self._give_way(at, "match_closed")
         if not self._floor.seating.occupants:
             self._floor.go(Step.ALL_STOOD_UP, at)
             return
@@ -437,19 +438,24 @@ class Session:
         if self._floor.phase is not Phase.LOBBY:
             self._play.stand_up(reasons, at)
             return
+        if len(reasons) == len(self._floor.seating.occupants):
+            self._give_way(at, "late")
         self._floor.vacate(reasons, at)
         self._floor.seating.count(at)
         if not self._floor.seating.occupants:
             self._floor.go(Step.ALL_STOOD_UP, at)
-            self._floor.seating.fewer_since = self._rules_since = self._before_lobby = None
+            self._floor.seating.fewer_since = self._rules_since = None
+
+    def _give_way(self, at: Instant, reason: str) -> None:
+        """Who sits now will sit no more, or has to confirm: a press of before is none of the present."""
+        self._emptied_at = at
+        self._was = dict.fromkeys(self._floor.seating.occupants, reason)
 
     def _abandon(self, at: Instant, reason: str) -> None:
         """Void by idle or operator, or a reset outside a match: all stand up at that instant."""
         match = self._play.match if self._floor.phase in IN_MATCH else None
-        if self._floor.phase not in (Phase.ATTRACT, Phase.LOBBY):
-            self._before_lobby = dict.fromkeys(
-                self._floor.seating.occupants, "match_closed" if match is None else "late"
-            )
+        if self._floor.phase is not Phase.ATTRACT:
+            self._give_way(at, "match_closed" if self._floor.phase is Phase.MATCH_OVER else "late")
         if match is not None:
             self._floor.emit(ev.MatchVoid(at, match.id, reason))
         self._floor.vacate(dict.fromkeys(self._floor.seating.occupants, reason), at)

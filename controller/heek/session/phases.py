@@ -33,6 +33,7 @@ class Step(Enum):
     MATCH_STARTED = "all confirmed and waited long enough, or all ready"
     COUNTDOWN_STARTED = "the first throw, or a fixed timer"
     CLOSED = "the deadline, or all have thrown"
+    CLOSE_REVOKED = "a throw that closed it was none, and not all have thrown"
     REVEALED = "settled with two throws or more"
     REOPENED = "the next round opens"
     MATCH_DECIDED = "the match is won or void"
@@ -52,6 +53,7 @@ TRANSITIONS: Final[dict[tuple[Phase, Step], Phase]] = {
     (Phase.COUNTDOWN, Step.REOPENED): Phase.THROW,
     (Phase.COUNTDOWN, Step.MATCH_DECIDED): Phase.MATCH_OVER,
     (Phase.COUNTDOWN, Step.MATCH_ABANDONED): Phase.ATTRACT,
+    (Phase.SETTLE, Step.CLOSE_REVOKED): Phase.COUNTDOWN,
     (Phase.SETTLE, Step.REVEALED): Phase.REVEAL,
     (Phase.SETTLE, Step.REOPENED): Phase.THROW,
     (Phase.SETTLE, Step.MATCH_DECIDED): Phase.MATCH_OVER,

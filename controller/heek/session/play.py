@@ -66,10 +66,7 @@ class Play:
         late_for = self._late_for(at, seat)
         if late_for is None:
             return False
-        match_id, round_ = late_for
-        if self.match is not None and self.match.id == match_id:
-            self.match.flag(round_.number)
-        self._floor.emit(ev.LateDelivery(at, seat, match_id, round_.number))
+        self._flag(*late_for, at, seat)
         return True
 
     def _late_for(self, at: Instant, seat: Seat) -> tuple[str, Round] | None:
@@ -84,12 +81,34 @@ class Play:
     def revoke(self, at: Instant, seat: Seat, button: Kind, reason: str) -> None:
         """A press that was taken was none, as an edge shows that was delivered after it.
 
-        A throw of the running round is taken out again. What else came of it (a seat taken, a countdown that
-        runs) has been shown, and stays.
+        A throw of the running round is taken out again, and if the round had closed by it, it has not closed.
+        What else came of it (a seat taken, a countdown that runs) has been shown, and stays. A round that was
+        compared with it stays as it was shown, and is flagged.
         """
         round_ = self.round if self._floor.phase in ROUND_OPEN else None
-        if round_ is not None and round_.take_out(seat, at, button):
-            self._floor.ignore(at, seat, reason)
+        if round_ is None or not round_.take_out(seat, at, button):
+            self._flag_revoked(at, seat, button)
+            return
+        self._floor.ignore(at, seat, reason)
+        by_throws = (
+            round_.closed is not None and round_.deadline is not None and round_.closed < round_.deadline
+        )
+        if self._floor.phase is Phase.SETTLE and by_throws and round_.closes_at() is None:
+            leaving, self.leave_after = self.leave_after, []
+            self._floor.go(Step.CLOSE_REVOKED, round_.closed or at)
+            round_.closed = None
+            if leaving:
+                self.stand_up(dict.fromkeys(leaving, "leave"), at)
+
+    def _flag_revoked(self, at: Instant, seat: Seat, button: Kind) -> None:
+        for match_id, round_ in self._closed_rounds:
+            if (at, button) in round_.throws.get(seat, []):
+                self._flag(match_id, round_, at, seat)
+
+    def _flag(self, match_id: str, round_: Round, at: Instant, seat: Seat) -> None:
+        if self.match is not None and self.match.id == match_id:
+            self.match.flag(round_.number)
+        self._floor.emit(ev.LateDelivery(at, seat, match_id, round_.number))
 
     def press(self, at: Instant, seat: Seat, button: Kind) -> None:
         """A press while a match is played or shown: a throw, a seat taken, or a reason why not."""
@@ -121,7 +140,9 @@ class Play:
             self._floor.ignore(at, seat, "locked")
         else:
             if round_.accept(seat, at, button):
-                self._floor.emit(ev.ThrowLocked(at, seat))
+                if seat not in round_.locked:
+                    round_.locked.add(seat)
+                    self._floor.emit(ev.ThrowLocked(at, seat))
             elif not self._settings.allow_change:
                 # It closed before the one that was taken for the first, and was delivered after it.
                 stamp, _ = round_.throws[seat].pop()

@@ -89,6 +89,8 @@ class Round:
     sudden_death: bool
     throws: dict[Seat, list[tuple[Instant, Kind]]] = field(default_factory=dict)
     """Every accepted throw in the order of its stamps; the last one at or before the close counts."""
+    locked: set[Seat] = field(default_factory=set)
+    """Seats of which it has been told that they have thrown; that is told once a round."""
     deadline: Instant | None = None
     closed: Instant | None = None
     last_leave: Instant | None = None

@@ -230,7 +230,8 @@ class Gestures:
                 reason = self._verdict(each, [other for other in self._recent if other is not each])
                 if reason is not None:
                     each.counted = False
-                    self._out.append(PressRevoked(late.at, each.seat, each.button, each.at, reason))
+                    at = max(late.at, each.at)
+                    self._out.append(PressRevoked(at, each.seat, each.button, each.at, reason))
 
     def _verdict(self, press: _Press, others: list[_Press]) -> str | None:
         """Why a press counts as none beside those `others` that lie within `chord` before and after it."""
