@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 
 import heek.daemon
+import heek.painting
 from heek.boot import Boot
 from heek.clock import MILLISECOND, SECOND, Clock, ManualClock, RealClock
 from heek.config import Config, DisplayConfig, from_keys
@@ -555,13 +556,13 @@ def test_a_screen_is_drawn_only_when_it_changes(
 ) -> None:
     """Each drawing differs from the one before, and turns without a change of the screen draw nothing."""
     drawn: list[Any] = []
-    draw = heek.daemon.draw
+    draw = heek.painting.draw
 
     def counted(seen: Any) -> Image.Image:
         drawn.append(seen)
         return draw(seen)
 
-    monkeypatch.setattr(heek.daemon, "draw", counted)
+    monkeypatch.setattr(heek.painting, "draw", counted)
     table = rig()
     table.match()
     drawn.clear()

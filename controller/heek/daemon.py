@@ -29,14 +29,12 @@ from PIL import Image
 from heek.boot import Boot
 from heek.clock import SECOND, Clock, Duration, Instant, StartedClock
 from heek.config import Config, DisplayConfig
-from heek.display.drawing import draw
-from heek.display.faces import Screen
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
-from heek.display.screens import next_change, screen
 from heek.journal import Batch, Entry, JournalWriter, Result, SnapshotLabel
 from heek.ki.result import result_json
 from heek.kinds import Seat
+from heek.painting import Painting
 from heek.session import events as ev
 from heek.session.events import event_line, event_name
 from heek.session.floor import Effects
@@ -46,7 +44,7 @@ from heek.session.state import keep, restore
 from heek.session.view import View
 from heek.stations.gestures import Edge
 from heek.stations.gpio import Board
-from heek.stations.lamps import Lamp, lamp
+from heek.stations.lamps import Lamp
 from heek.table import Table
 
 log: Final = logging.getLogger("heek")
@@ -131,14 +129,8 @@ class Daemon:
         """The last thing that was shown before the journal had it."""
         self._refused = False
         self._tidied_at: Instant = 0
-        self._drawn: Screen | None = None
-        self._painted: View | None = None
-        self._drawn_until: Instant | None = None
-        self._image = Image.new("1", (128, 64))
-        self._lamps: dict[Seat, Lamp] = {}
         self._retry_journal_at: Instant | None = None
         self._saving = True
-        self._panel_failed: dict[int, bool] = {}
         self._closed = False
         self._incarnation = world.random_bytes(8).hex()
         self._writer = JournalWriter(config.table.state_dir, world.journal_executor, world.clock)
@@ -161,10 +153,11 @@ class Daemon:
         except BaseException:
             self._writer.close()
             raise
-        self._feeds = [
+        feeds = [
             PanelFeed(world.open_panel(each), world.panel_executor, self._clock, self._wake_from_anywhere)
             for each in config.displays
         ]
+        self._painting = Painting(self._board, feeds, config)
         self._table = Table(
             self._settings,
             config.gesture_settings(),
@@ -187,12 +180,12 @@ class Daemon:
     @property
     def image(self) -> Image.Image:
         """The picture on the OLED: 128 x 64, one bit."""
-        return self._image
+        return self._painting.image
 
     @property
     def lamps(self) -> dict[Seat, Lamp]:
         """What every LED shows."""
-        return self._lamps
+        return self._painting.lamps
 
     @property
     def at_rest(self) -> bool:
@@ -220,8 +213,7 @@ class Daemon:
         self._closed = True
         self._disarm()
         self._board.close()
-        for feed in self._feeds:
-            feed.close()
+        self._painting.close()
         status = self._writer.close()
         if not status.saving:
             log.error("%d events could not be saved: %s", status.waiting, status.reason)
@@ -272,7 +264,7 @@ class Daemon:
             self._settled_at, self._waits = None, 0
         self._show_committed(now)
         self._tidy(now)
-        self._arm(now, self._paint(now))
+        self._arm(now, self._painting.paint(self._shown, now))
         if self._world.on_turn is not None:
             self._world.on_turn()
 
@@ -387,63 +379,8 @@ class Daemon:
         """Nobody plays: time for what would be in the way otherwise."""
         if self._shown.phase is Phase.ATTRACT and now - self._tidied_at >= TIDY:
             self._tidied_at = now
-            for feed in self._feeds:
-                feed.renew(self._image)
+            self._painting.renew()
             self._writer.ask(lambda journal: journal.checkpoint())
-
-    # Painting
-
-    def _paint(self, now: Instant) -> Instant | None:
-        """Bring lamps and panels up to `now`; when they will change by themselves.
-
-        What a view looks like stays until the instant that lamp and screen name: until then nothing of it is
-        worked out again, for in a match there are ten turns a second.
-        """
-        changes: list[Instant] = []
-        view = self._shown
-        anew = view is not self._painted
-        self._painted = view
-        for station in self._config.wired:
-            seat = station.seat
-            if anew or _has_come(self._lamps[seat].until, now):
-                self._lamps[seat] = lamp(view, seat, now, pwm=self._board.led_pwm)
-                self._board.light(seat, self._lamps[seat].level)
-            until = self._lamps[seat].until
-            if until is not None:
-                changes.append(until)
-        if anew or _has_come(self._drawn_until, now):
-            self._draw(view, now)
-        if self._drawn_until is not None:
-            changes.append(self._drawn_until)
-        for number, feed in enumerate(self._feeds):
-            feed.settle()
-            feed.again(now, self._image)
-            retry_at = feed.retry_at
-            # Not by `retry_at`: while a lost panel is being tried again there is none.
-            self._report_panel(number, failed=not feed.panel.status.ok)
-            if retry_at is not None:
-                changes.append(retry_at)
-        return min(changes, default=None)
-
-    def _draw(self, view: View, now: Instant) -> None:
-        """Work out the screen, and until when it stays; only one that looks different is drawn and sent."""
-        cycle, name = self._config.ahyoheek.cycle, self._config.table.name
-        seen = screen(view, now, cycle, name)
-        self._drawn_until = next_change(view, now, cycle, name)
-        if seen != self._drawn:
-            self._drawn = seen
-            self._image = draw(seen)
-            for feed in self._feeds:
-                feed.show(self._image)
-
-    def _report_panel(self, number: int, *, failed: bool) -> None:
-        if self._panel_failed.get(number, False) is not failed:
-            self._panel_failed[number] = failed
-            panel = self._feeds[number].panel
-            if failed:
-                log.warning("%s; the match goes on", panel.status.text)
-            else:
-                log.info("the OLED answers again")
 
     # The timer
 
@@ -497,7 +434,3 @@ class Daemon:
         else:
             return False
         return 0 <= off <= self._settings.resume_max
-
-
-def _has_come(at: Instant | None, now: Instant) -> bool:
-    return at is not None and at <= now

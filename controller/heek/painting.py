@@ -1,0 +1,106 @@
+"""Brings lamps and panels up to the view: works out what they show, and sends only what looks different."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from PIL import Image
+
+from heek.clock import Instant
+from heek.config import Config
+from heek.display.drawing import draw
+from heek.display.faces import Screen
+from heek.display.panel_feed import PanelFeed
+from heek.display.screens import next_change, screen
+from heek.kinds import Seat
+from heek.session.view import View
+from heek.stations.gpio import Board
+from heek.stations.lamps import Lamp, lamp
+
+log: Final = logging.getLogger("heek")
+
+
+class Painting:
+    """What the LEDs of one board and its panels show.
+
+    `image` is the picture on the panels, 128 x 64, one bit; `lamps` what every LED shows.
+    """
+
+    def __init__(self, board: Board, feeds: Sequence[PanelFeed], config: Config) -> None:
+        self._board = board
+        self._feeds = feeds
+        self._stations = config.wired
+        self._cycle, self._name = config.ahyoheek.cycle, config.table.name
+        self._painted: View | None = None
+        self._drawn: Screen | None = None
+        self._drawn_until: Instant | None = None
+        self._panel_failed: dict[int, bool] = {}
+        self.image = Image.new("1", (128, 64))
+        self.lamps: dict[Seat, Lamp] = {}
+
+    def paint(self, view: View, now: Instant) -> Instant | None:
+        """Bring lamps and panels up to `view` at `now`; when they will change by themselves.
+
+        What a view looks like stays until the instant that lamp and screen name: until then nothing of it is
+        worked out again, for in a match there are ten turns a second.
+        """
+        changes: list[Instant] = []
+        anew = view is not self._painted
+        self._painted = view
+        for station in self._stations:
+            seat = station.seat
+            if anew or _has_come(self.lamps[seat].until, now):
+                self.lamps[seat] = lamp(view, seat, now, pwm=self._board.led_pwm)
+                self._board.light(seat, self.lamps[seat].level)
+            until = self.lamps[seat].until
+            if until is not None:
+                changes.append(until)
+        if anew or _has_come(self._drawn_until, now):
+            self._draw(view, now)
+        if self._drawn_until is not None:
+            changes.append(self._drawn_until)
+        for number, feed in enumerate(self._feeds):
+            feed.settle()
+            feed.again(now, self.image)
+            retry_at = feed.retry_at
+            # Not by `retry_at`: while a lost panel is being tried again there is none.
+            self._report_panel(number, failed=not feed.panel.status.ok)
+            if retry_at is not None:
+                changes.append(retry_at)
+        return min(changes, default=None)
+
+    def _draw(self, view: View, now: Instant) -> None:
+        """Work out the screen, and until when it stays; only one that looks different is drawn and sent."""
+        cycle, name = self._cycle, self._name
+        seen = screen(view, now, cycle, name)
+        self._drawn_until = next_change(view, now, cycle, name)
+        if seen != self._drawn:
+            self._drawn = seen
+            self.image = draw(seen)
+            for feed in self._feeds:
+                feed.show(self.image)
+
+    def _report_panel(self, number: int, *, failed: bool) -> None:
+        if self._panel_failed.get(number, False) is not failed:
+            self._panel_failed[number] = failed
+            panel = self._feeds[number].panel
+            if failed:
+                log.warning("%s; the match goes on", panel.status.text)
+            else:
+                log.info("the OLED answers again")
+
+    def renew(self) -> None:
+        """Build every panel anew, as one may have lost its power for a moment."""
+        for feed in self._feeds:
+            feed.renew(self.image)
+
+    def close(self) -> None:
+        """Blank every panel; does not wait for it."""
+        for feed in self._feeds:
+            feed.close()
+
+
+def _has_come(at: Instant | None, now: Instant) -> bool:
+    return at is not None and at <= now
