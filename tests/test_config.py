@@ -117,7 +117,6 @@ def test_every_value_reaches_its_setting() -> None:
         lobby=2500 * MILLISECOND,
         lobby_idle=11 * SECOND,
         rematch=6 * SECOND,
-        leave=2 * SECOND,
         late_join=True,
         target=2,
         cycle="pen-beetle-page",

@@ -62,7 +62,7 @@ class AtTable:
             name: ns(value) if name in DURATIONS | GESTURES else value for name, value in settings.items()
         }
         self.settings = SessionSettings(
-            **{name: value for name, value in both.items() if name not in GESTURES - {"leave"}}
+            **{name: value for name, value in both.items() if name not in GESTURES}
         )
         self.table = Table(
             self.settings,

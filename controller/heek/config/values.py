@@ -132,7 +132,6 @@ class Config:
             lobby=seats.lobby,
             lobby_idle=seats.lobby_idle,
             rematch=seats.rematch,
-            leave=seats.leave,
             late_join=seats.late_join,
             target=game.target,
             cycle=game.cycle,

@@ -35,7 +35,6 @@ class SessionSettings:
     lobby: Duration = 10 * SECOND
     lobby_idle: Duration = 60 * SECOND
     rematch: Duration = 15 * SECOND
-    leave: Duration = 3 * SECOND
     late_join: bool = False
     target: int = 3
     cycle: str = "pen-page-beetle"
