@@ -39,6 +39,20 @@ class BatchRefused(JournalError, ValueError):
     """The journal was given a batch that it can never keep: a gap in the numbers, a match twice."""
 
 
+class RecordError(TableError, ValueError):
+    """A record, envelope or answer of the KI is not what it should be; the text goes after its name."""
+
+
+class LinkError(TableError, ConnectionError):
+    """The link to the KI brought no answer; `retry_s` is when to ask again, if the other end said so."""
+
+    retry_s: float | None = None
+
+
+class KeyFileError(TableError, OSError):
+    """The table's signing key cannot be read, made or trusted."""
+
+
 class StoryError(TableError, ValueError):
     """A story is not valid; the text names the file, the line and the mistake."""
 

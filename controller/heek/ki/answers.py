@@ -1,0 +1,213 @@
+"""What a table asks the KI besides records, and what the KI answers; the same bodies over every link.
+
+An answer is a CBOR map with `"ki": 1`, by which a table tells the KI from a login page that also says "OK".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+from heek.errors import LinkError, RecordError
+from heek.ki import cbor
+from heek.ki.envelope import public_key, sign_introduction
+from heek.ki.numbers import is_ki_number
+
+MARK: Final = 1
+"""The version of the answers, under the key `ki`."""
+
+STATUSES: Final[Mapping[str, str]] = {
+    "unknown_table": "the KI does not know this table's key",
+    "not_enrolled": "the KI takes only tables that are enrolled",
+    "malformed": "the KI could not read the request",
+    "too_large": "the request is too large for the KI",
+    "not_demo": "signing in by a click is for demonstrations alone",
+    "unknown_player": "the KI knows no such number",
+    "busy": "the KI has too much to do",
+    "unavailable": "the KI cannot be reached",
+}
+"""Why a whole request was refused."""
+
+
+class Verdict(Enum):
+    """What became of one record (the specification, "Exactly once" 2)."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    REJECTED = "rejected"
+
+    @property
+    def success(self) -> bool:
+        """The record counts, now or since an earlier time."""
+        return self in (Verdict.ACCEPTED, Verdict.DUPLICATE)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAnswer:
+    """The verdict on one record of a request."""
+
+    verdict: Verdict
+    reason: str | None = None
+    match: bytes | None = None
+    """16 bytes; None if the record could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAnswer:
+    """The answer to a request with records, one verdict for each, in their order."""
+
+    answers: tuple[RecordAnswer, ...]
+    points: Mapping[str, int] = field(default_factory=dict)
+    """What the players concerned hold now, by KI number."""
+    holds: tuple[int, bytes] = (0, bytes(16))
+    """Count and xor of the match ids of all that the KI holds from this table."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A player whom the demonstration's click signed in."""
+
+    player: str
+    name: str
+    points: int
+
+
+class Refused(LinkError):
+    """The KI answered, and refused the request as a whole; `code` is one of `STATUSES`."""
+
+    code: str = ""
+
+
+def encode_batch_answer(answer: BatchAnswer) -> bytes:
+    """The body of an answer to records."""
+    return cbor.encode(
+        {
+            "ki": MARK,
+            "answers": [[each.verdict.value, each.reason, each.match] for each in answer.answers],
+            "points": dict(answer.points),
+            "holds": list(answer.holds),
+        }
+    )
+
+
+def encode_refusal(code: str, text: str = "", retry_s: int | None = None) -> bytes:
+    """The body of a refusal; raises KeyError for a code that is not in `STATUSES`."""
+    body: dict[str, object] = {"ki": MARK, "error": code, "text": text or STATUSES[code]}
+    if retry_s is not None:
+        body["retry_s"] = retry_s
+    return cbor.encode(body)
+
+
+def encode_table_answer(key: bytes) -> bytes:
+    """The body of an answer to a table that introduced itself."""
+    return cbor.encode({"ki": MARK, "table": key})
+
+
+def encode_signed_in(who: SignedIn) -> bytes:
+    """The body of an answer to a demonstration's sign-in."""
+    return cbor.encode(
+        {"ki": MARK, "player": who.player, "name": who.name, "points": who.points, "unverified": True}
+    )
+
+
+def encode_introduction(seed: bytes, name: str) -> bytes:
+    """The body of a request by which the holder of a seed (32 bytes) shows its public key."""
+    return cbor.encode(
+        {"v": 1, "public": public_key(seed), "name": name, "sig": sign_introduction(seed, name)}
+    )
+
+
+def read_introduction(body: bytes) -> tuple[bytes, str, bytes]:
+    """Public key, name and signature of an introduction, not verified yet; raises RecordError."""
+    match cbor.decode(body):
+        case {"v": 1, "public": bytes(public), "name": str(name), "sig": bytes(signature)}:
+            if len(public) == 32 and len(signature) == 64 and 0 < len(name) <= 24 and name.isprintable():
+                return public, name, signature
+    raise RecordError("is no introduction of a table")
+
+
+def encode_sign_in(player: str | None) -> bytes:
+    """The body of a demonstration's sign-in; None asks for a new number."""
+    return cbor.encode({"player": player})
+
+
+def read_sign_in(body: bytes) -> str | None:
+    """The number that a demonstration's sign-in asks for; raises RecordError."""
+    match cbor.decode(body):
+        case {"player": None}:
+            return None
+        case {"player": str(player)} if is_ki_number(player):
+            return player
+    raise RecordError("is no sign-in: `player` is a KI number, or null for a new one")
+
+
+def is_the_kis(body: bytes) -> bool:
+    """Does this come from a KI at all?"""
+    try:
+        value = cbor.decode(body)
+    except RecordError:
+        return False
+    return isinstance(value, dict) and value.get("ki") == MARK
+
+
+def read_batch_answer(body: bytes, asked: int) -> BatchAnswer:
+    """The verdicts on `asked` records.
+
+    Raises Refused if the KI refused them all, LinkError if this is no such answer.
+    """
+    value = _read(body)
+    try:
+        answers = tuple(_verdict(each) for each in value["answers"])
+        points = {str(player): int(held) for player, held in value["points"].items()}
+        count, xor = value["holds"]
+        holds = (int(count), bytes(xor))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise LinkError("the KI's answer is not one to records; are both of the same version?") from None
+    if len(answers) != asked:
+        raise LinkError(f"the KI answered for {len(answers)} records instead of {asked}")
+    return BatchAnswer(answers, points, holds)
+
+
+def read_table_answer(body: bytes) -> bytes:
+    """The key id under which the KI knows the table now; raises Refused or LinkError."""
+    key = _read(body).get("table")
+    if not isinstance(key, bytes):
+        raise LinkError("the KI's answer is not one to an introduction; are both of the same version?")
+    return key
+
+
+def read_signed_in(body: bytes) -> SignedIn:
+    """Who has signed in; raises Refused or LinkError."""
+    match _read(body):
+        case {"player": str(player), "name": str(name), "points": int(points)} if is_ki_number(player):
+            return SignedIn(player, name, points)
+    raise LinkError("the KI's answer is not one to a sign-in; are both of the same version?")
+
+
+def _verdict(value: Sequence[Any]) -> RecordAnswer:
+    status, reason, match = value
+    return RecordAnswer(
+        Verdict(status),
+        None if reason is None else str(reason),
+        None if match is None else bytes(match),
+    )
+
+
+def _read(body: bytes) -> dict[str, Any]:
+    try:
+        value = cbor.decode(body)
+    except RecordError as error:
+        raise LinkError(f"what answered is not the KI: its answer {error}") from None
+    if not isinstance(value, dict) or value.get("ki") != MARK:
+        raise LinkError("what answered is not the KI: its answer does not say so")
+    if "error" in value:
+        code, text = str(value["error"]), str(value.get("text", ""))
+        refused = Refused(text or STATUSES.get(code, code))
+        refused.code = code
+        retry = value.get("retry_s")
+        refused.retry_s = float(retry) if isinstance(retry, int) else None
+        raise refused
+    return value
