@@ -474,6 +474,16 @@ def test_any_text_gives_a_config_error(text: str) -> None:
         config.from_text(text, "t.toml")
 
 
+OF_LINKS = {
+    "web.host": ["0.0.0.0", "::1", "table.local"],
+    "ki.url": ["", "http://ki.local", "http://[::1]:8625"],
+    "ki.port": ["", "/dev/serial0", "/dev/serial/by-id/a b"],
+    "service.host": ["127.0.0.1"],
+    "service.database": ["", "/var/lib/heek ki/ki.sqlite3"],
+    "service.name": ["KI", 'The "Great" One'],
+}
+
+
 @st.composite
 def right_keys(draw: st.DrawFn) -> dict[str, Any]:
     """Keys that are each right; now and then two of them do not go together."""
@@ -492,6 +502,8 @@ def right_keys(draw: st.DrawFn) -> dict[str, Any]:
             )
         elif key.name == "table.state_dir":
             keys[key.name] = "/" + draw(st.text('a"\\ é/', max_size=9))
+        elif key.name in OF_LINKS:
+            keys[key.name] = draw(st.sampled_from(OF_LINKS[key.name]))
         elif key.name != "stations.backend":
             keys[key.name] = draw(st.sampled_from(rule.values))  # type: ignore[attr-defined]
     seats = draw(st.lists(st.integers(1, 5), min_size=2, max_size=5, unique=True))
@@ -507,6 +519,17 @@ def right_keys(draw: st.DrawFn) -> dict[str, Any]:
 def test_what_is_shown_reads_back_equal(keys: dict[str, Any]) -> None:
     """show() writes every Config so that it reads back equal; only cross-checks refuse right keys."""
     read, lines = answer(lambda: config.from_keys(keys, "story"))
-    assert all("must be above" in line for line in lines)
+    assert all("must be above" in line or "ki.link" in line for line in lines)
     if read is not None:
         assert config.from_text(config.show(read), "shown") == read
+
+
+def test_a_service_needs_no_table(tmp_path: Path) -> None:
+    """`heek ki serve` takes a file with nothing but its own section, and names a mistake in any other."""
+    file = tmp_path / "ki.toml"
+    file.write_text('[service]\nport = 9000\nname = "Relto"\n')
+    service, log = config.load_service(file)
+    assert (service.host, service.port, service.name, log.level) == ("127.0.0.1", 9000, "Relto", "info")
+    file.write_text("[service]\nport = 9000\n[seats]\nlobby_s = 0\n")
+    with pytest.raises(ConfigError, match=r"ki.toml:4: seats.lobby_s"):
+        config.load_service(file)

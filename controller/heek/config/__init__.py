@@ -1,15 +1,18 @@
 """One TOML file into typed, frozen values, with every mistake answered at once."""
 
 from heek.config.document import example, show
-from heek.config.reading import from_keys, from_text, load
+from heek.config.reading import from_keys, from_text, load, load_service
 from heek.config.values import (
     AhyoheekConfig,
     Config,
     DisplayConfig,
+    KiConfig,
     LogConfig,
     SeatsConfig,
+    ServiceConfig,
     StationsConfig,
     TableConfig,
+    WebConfig,
     default_state_dir,
 )
 
@@ -17,14 +20,18 @@ __all__ = [
     "AhyoheekConfig",
     "Config",
     "DisplayConfig",
+    "KiConfig",
     "LogConfig",
     "SeatsConfig",
+    "ServiceConfig",
     "StationsConfig",
     "TableConfig",
+    "WebConfig",
     "default_state_dir",
     "example",
     "from_keys",
     "from_text",
     "load",
+    "load_service",
     "show",
 ]

@@ -6,6 +6,7 @@ Reading, the example file and `heek config show` all go by `KEYS`, `STATION_KEYS
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -162,6 +163,71 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
+class Host:
+    """An address of this machine to listen at, or a name of it."""
+
+    def read(self, value: object) -> str:
+        if not isinstance(value, str) or not value:
+            raise ValueError(f"must be an address in double quotes, not {said(value)}")
+        if len(value) > 253 or not re.fullmatch(r"[0-9A-Za-z._:%-]+", value):
+            raise ValueError(f"{said(value)} is no address; for example {said('127.0.0.1')}")
+        return value
+
+    def words(self) -> str:
+        return "an address of this machine"
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress:
+    """Where a KI is, as http://HOST or http://HOST:PORT; empty where there is none."""
+
+    def read(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise ValueError(f"must be an address in double quotes, not {said(value)}")
+        if value.startswith("https://"):
+            raise ValueError(f"{said(value)}: https is not in this version yet; use http://")
+        match = re.fullmatch(r"http://([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?/?", value)
+        if value and (match is None or not 0 < int(match[2] or 80) < 65536):
+            raise ValueError(f"{said(value)} must be like {said('http://192.168.1.20:8625')}")
+        return value.rstrip("/")
+
+    def words(self) -> str:
+        return "http://HOST:PORT"
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePath:
+    """The path of a serial port; empty where there is none."""
+
+    def read(self, value: object) -> str:
+        if not isinstance(value, str) or not value.isprintable():
+            raise ValueError(f"must be the path of a device in double quotes, not {said(value)}")
+        if value and not value.startswith("/"):
+            raise ValueError(f"{said(value)} must begin with /, for example {said('/dev/serial0')}")
+        return value
+
+    def words(self) -> str:
+        return "a device that keeps its name: /dev/serial0, or one in /dev/serial/by-id"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A file of SQLite's, by an absolute path; empty: the one in the service's own folder."""
+
+    def read(self, value: object) -> str:
+        if not isinstance(value, str) or not value.isprintable():
+            raise ValueError(f"must be the path of a file in double quotes, not {said(value)}")
+        if value.startswith(("postgresql:", "postgresql+")):
+            raise ValueError("PostgreSQL is not in this version yet; give a file")
+        if value and not value.startswith("/"):
+            raise ValueError(f"{said(value)} must begin with /")
+        return value
+
+    def words(self) -> str:
+        return "a file; begins with /"
+
+
+@dataclass(frozen=True, slots=True)
 class Key:
     """One key: `name` is dotted, or bare in a [[station]] or [[display]]."""
 
@@ -243,6 +309,16 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("stations.stuck_s", Seconds("5", "600"), "20", "closed for longer: reported as stuck"),
     Key("stations.led_active_high", Flag(), True, "the LED is lit by a high pin"),
     Key("stations.led_pwm", Flag(), True, "dim and breathe; false: on and off only"),
+    Key("web.host", Host(), "127.0.0.1", "where the table's page listens; 0.0.0.0: for all who reach it"),
+    Key("web.port", Whole(0, 65535, ", 0 no page"), 8125, "the port of the table's page"),
+    Key("ki.link", Choice(("none", "http", "serial")), "none", "how results come to the KI"),
+    Key("ki.url", WebAddress(), "", "with http: where the KI is"),
+    Key("ki.port", DevicePath(), "", "with serial: the port"),
+    Key("ki.baud", Whole(1200, 4_000_000), 115200, "with serial: its speed"),
+    Key("service.host", Host(), "127.0.0.1", "`heek ki serve`: where the KI listens"),
+    Key("service.port", Whole(1, 65535), 8625, "its port"),
+    Key("service.database", Database(), "", "its file; empty: ki.sqlite3 in its own folder"),
+    Key("service.name", Name(24), "KI", "what it is called"),
     Key("log.level", Choice(("debug", "info", "warning", "error")), "info", "what is logged"),
 )
 
@@ -270,8 +346,6 @@ LATER: Final[frozenset[str]] = frozenset(
     {"seats.bots", "seats.sign_in_hold_s"}
     | {"acadmu.long_press_s", "acadmu.target", "acadmu.token_set", "acadmu.lenient"}
     | {"acadmu.auto_finish", "acadmu.turn_s"}
-    | {"web.host", "web.port", "ki.link", "ki.url", "ki.port", "ki.baud"}
-    | {"service.host", "service.port", "service.database", "service.name"}
 )
 """Keys of the specification that a later version will know; until then they are mistakes."""
 LATER_SECTIONS: Final[frozenset[str]] = frozenset(name.partition(".")[0] for name in LATER) - {"seats"}

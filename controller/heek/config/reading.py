@@ -31,10 +31,13 @@ from heek.config.values import (
     AhyoheekConfig,
     Config,
     DisplayConfig,
+    KiConfig,
     LogConfig,
     SeatsConfig,
+    ServiceConfig,
     StationsConfig,
     TableConfig,
+    WebConfig,
     default_state_dir,
 )
 from heek.errors import ConfigError
@@ -60,7 +63,19 @@ _SYNTAX_HINTS: Final[tuple[tuple[str, str], ...]] = (
 
 def load(path: Path | str) -> Config:
     """Read a configuration file; raises ConfigError with all its mistakes."""
-    path = Path(path)
+    return from_text(_text_of(Path(path)), str(path))
+
+
+def load_service(path: Path | str) -> tuple[ServiceConfig, LogConfig]:
+    """What a configuration file says for the KI; it need have no table in it.
+
+    Raises ConfigError with all mistakes of the file, the table's too.
+    """
+    reading, entries = _parsed(_text_of(Path(path)), str(path))
+    return reading.service(entries)
+
+
+def _text_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -88,7 +103,7 @@ def load(path: Path | str) -> Config:
         raise ConfigError(
             f"{path}:{line}: is not UTF-8 text (byte 0x{data[error.start]:02x}); save the file as UTF-8"
         ) from None
-    return from_text(text, str(path))
+    return text
 
 
 def from_text(text: str, source_name: str) -> Config:
@@ -96,6 +111,11 @@ def from_text(text: str, source_name: str) -> Config:
 
     Raises ConfigError with all mistakes; with the first only where the text is no TOML.
     """
+    reading, entries = _parsed(text, source_name)
+    return reading.config(entries)
+
+
+def _parsed(text: str, source_name: str) -> tuple[_Reading, list[_Entry]]:
     try:
         document = tomllib.loads(text, parse_float=_decimal)
     except RecursionError:
@@ -109,7 +129,7 @@ def from_text(text: str, source_name: str) -> Config:
             entries += [_Entry((name, key), inner) for key, inner in value.items()]
         else:
             entries.append(_Entry((name,), value))
-    return reading.config(entries)
+    return reading, entries
 
 
 def from_keys(keys: Mapping[str, object], source_name: str) -> Config:
@@ -151,6 +171,36 @@ class _Reading:
         self.suggestions = 0
 
     def config(self, entries: list[_Entry]) -> Config:
+        values, wrong, arrays = self.values(entries)
+        self.required(values, wrong)
+        self.cross_checks(values)
+        wired = self.stations(arrays.get("station"))
+        displays = self.displays(arrays.get("display"), values.get("stations.backend"))
+        self.complain()
+        return Config(
+            table=TableConfig(**_section("table", values)),
+            seats=SeatsConfig(**_section("seats", values)),
+            ahyoheek=AhyoheekConfig(**_section("ahyoheek", values)),
+            stations=StationsConfig(**_section("stations", values)),
+            wired=wired,
+            displays=displays,
+            web=WebConfig(**_section("web", values)),
+            ki=KiConfig(**_section("ki", values)),
+            service=ServiceConfig(**_section("service", values)),
+            log=LogConfig(**_section("log", values)),
+            source=self.source,
+        )
+
+    def service(self, entries: list[_Entry]) -> tuple[ServiceConfig, LogConfig]:
+        values, _, arrays = self.values(entries)
+        self.cross_checks(values)
+        self.stations(arrays.get("station"))
+        self.displays(arrays.get("display"), values.get("stations.backend"))
+        self.complain()
+        return ServiceConfig(**_section("service", values)), LogConfig(**_section("log", values))
+
+    def values(self, entries: list[_Entry]) -> tuple[dict[str, Any], set[str], dict[str, object]]:
+        """The typed value of every key, which of them were wrong, and the arrays as they stand."""
         values: dict[str, Any] = {}
         wrong: set[str] = set()
         arrays: dict[str, object] = {}
@@ -169,24 +219,14 @@ class _Reading:
         for key in KEYS:
             if key.default is not None and key.name not in wrong:
                 values.setdefault(key.name, key.default_value())
-        self.required(values, wrong)
-        self.cross_checks(values)
-        wired = self.stations(arrays.get("station"))
-        displays = self.displays(arrays.get("display"), values.get("stations.backend"))
+        return values, wrong, arrays
+
+    def complain(self) -> None:
+        """Raise ConfigError with what was gathered, if anything was."""
         if self.mistakes:
             # Stable: what has no line keeps its order and goes last.
             self.mistakes.sort(key=lambda mistake: mistake.line or 10**9)
             raise ConfigError("\n".join(self.shown(mistake) for mistake in self.mistakes))
-        return Config(
-            table=TableConfig(**_section("table", values)),
-            seats=SeatsConfig(**_section("seats", values)),
-            ahyoheek=AhyoheekConfig(**_section("ahyoheek", values)),
-            stations=StationsConfig(**_section("stations", values)),
-            wired=wired,
-            displays=displays,
-            log=LogConfig(**_section("log", values)),
-            source=self.source,
-        )
 
     def mistake(self, place: Place, text: str) -> None:
         self.mistakes.append(_Mistake(self.lines.get(place), text))
@@ -277,6 +317,12 @@ class _Reading:
                     f"{idle}: {seconds_words(values[idle])} must be above countdown_s + reveal_s + 1, "
                     f"which is {seconds_words(least)}; raise it",
                 )
+        for link, needed, remedy in (
+            ("http", "ki.url", 'for example ki.url = "http://192.168.1.20:8625"'),
+            ("serial", "ki.port", 'for example ki.port = "/dev/serial0"'),
+        ):
+            if values.get("ki.link") == link and values.get(needed) == "":
+                complain(("ki.link",), f'ki.link: "{link}" needs {needed}; set it, {remedy}')
 
     def tables(self, name: str, value: object) -> list[tuple[Place, str, dict[str, Any]]]:
         """The elements of an array of tables: place, words for a message, values (None: wrong)."""

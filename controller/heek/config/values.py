@@ -95,6 +95,39 @@ class DisplayConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class WebConfig:
+    """`[web]`: the table's page."""
+
+    host: str
+    port: int
+    """0: there is no page."""
+
+
+@dataclass(frozen=True, slots=True)
+class KiConfig:
+    """`[ki]`: how results come to the KI."""
+
+    link: str
+    """`none`, `http` or `serial`."""
+    url: str
+    """Without a slash at its end; empty with another link."""
+    port: str
+    baud: int
+    """Bits a second on the wire, ten of them a byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceConfig:
+    """`[service]`: the KI itself, for `heek ki serve`."""
+
+    host: str
+    port: int
+    database: str
+    """A file's path; empty: ki.sqlite3 in the platform's state folder."""
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class LogConfig:
     """`[log]`."""
 
@@ -114,6 +147,9 @@ class Config:
     """The stations there are, by seat, ascending; two to five."""
     displays: tuple[DisplayConfig, ...]
     """In the file's order; never empty."""
+    web: WebConfig
+    ki: KiConfig
+    service: ServiceConfig
     log: LogConfig
     source: str = field(compare=False, default="")
     """Where it was read from, for messages; two configurations are equal whatever it says."""
