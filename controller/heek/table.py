@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from heek.clock import Instant
 from heek.kinds import Kind, Seat
 from heek.session.floor import Effects
-from heek.session.inputs import Claimed, Input, OperatorReset, StoodStill
+from heek.session.inputs import Claimed, Input, OperatorReset, PointsTold, StoodStill
 from heek.session.machine import Session
 from heek.session.settings import GestureSettings, SessionSettings
 from heek.session.state import Kept
@@ -31,10 +31,13 @@ class Table:
         new_match_id: Callable[[], str],
         closed: Iterable[tuple[Seat, Kind]] = (),
         own_deltas: Mapping[str, int] | None = None,
+        told_points: Mapping[str, int] | None = None,
     ) -> None:
         self._chord = gestures.chord
         self._gestures = Gestures(gestures, settings.seats, closed=closed)
-        self._session = Session(settings, new_match_id=new_match_id, own_deltas=own_deltas)
+        self._session = Session(
+            settings, new_match_id=new_match_id, own_deltas=own_deltas, told_points=told_points
+        )
         self._told: list[Input] = []
 
     @property
@@ -67,6 +70,10 @@ class Table:
     def claim(self, at: Instant, seat: Seat, player: str, name: str) -> None:
         """A signed-in player takes a seat's identity; `Effects.refused` tells if the table cannot take it."""
         self._told.append(Claimed(at, seat, player, name))
+
+    def tell_points(self, at: Instant, points: Mapping[str, int], acknowledged: Mapping[str, int]) -> None:
+        """The KI told what players hold; `acknowledged` are the sums of our deltas that are in that."""
+        self._told.append(PointsTold(at, points, acknowledged))
 
     def stood_still(self, began: Instant, ended: Instant) -> None:
         """The program did nothing from `began` to `ended`; say so before the next `advance`."""

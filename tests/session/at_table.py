@@ -53,6 +53,7 @@ class AtTable:
         kept: Kept | None = None,
         short_cut: bool = False,
         own_deltas: Mapping[str, int] | None = None,
+        told_points: Mapping[str, int] | None = None,
         closed: Iterable[tuple[Seat, str]] = (),
         gap: float = 1,
         watch: Callable[[AtTable], None] | None = None,
@@ -70,6 +71,7 @@ class AtTable:
             new_match_id=self._new_match_id,
             closed=[(seat, Kind(button)) for seat, button in closed],
             own_deltas=own_deltas,
+            told_points=told_points,
         )
         self.events: list[Told] = []
         self.results: list[MatchResult] = []
@@ -129,6 +131,11 @@ class AtTable:
 
     def claim(self, at: float, seat: Seat, player: str, name: str = "Shorah") -> None:
         self._at(at, lambda: self.table.claim(ns(at), seat, player, name))
+
+    def tell_points(
+        self, at: float, points: Mapping[str, int], acknowledged: Mapping[str, int] | None = None
+    ) -> None:
+        self._at(at, lambda: self.table.tell_points(ns(at), points, acknowledged or {}))
 
     def reset(self, at: float) -> None:
         self._at(at, lambda: self.table.reset(ns(at)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -119,3 +120,14 @@ class StoodStill(Input):
 
     order: ClassVar[int] = 1
     ended: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class PointsTold(Input):
+    """The KI told what players hold, and which of this table's deltas are in that already."""
+
+    order: ClassVar[int] = 1
+    points: Mapping[str, int]
+    """By KI number."""
+    acknowledged: Mapping[str, int]
+    """The sum, by KI number, of the deltas in those records that the KI has answered for now."""

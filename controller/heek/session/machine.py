@@ -48,6 +48,7 @@ from heek.session.inputs import (
     LeaveHeld,
     LeaveWarned,
     OperatorReset,
+    PointsTold,
     PressDiscarded,
     Pressed,
     PressRevoked,
@@ -75,7 +76,7 @@ class Session:
     """One table's session.
 
     `new_match_id` draws the match's UUID; `own_deltas` are what this table reported, or will report,
-    of each player and the KI has not acknowledged yet.
+    of each player and the KI has not acknowledged yet; `told_points` what the KI told of them last.
     """
 
     def __init__(
@@ -84,13 +85,15 @@ class Session:
         *,
         new_match_id: Callable[[], str],
         own_deltas: Mapping[str, int] | None = None,
+        told_points: Mapping[str, int] | None = None,
     ) -> None:
         self._settings = settings
         self._floor = Floor()
+        self._points = KnownPoints(own_deltas or {}, told_points)
         self._play = Play(
             self._floor,
             settings,
-            KnownPoints(own_deltas or {}),
+            self._points,
             new_match_id,
             on_idle=lambda at: self._abandon(at, "idle"),
         )
@@ -211,6 +214,8 @@ class Session:
                 self._claim(item)
             case OperatorReset(at):
                 self._abandon(at, "operator")
+            case PointsTold(_, points, acknowledged):
+                self._points.tell(points, acknowledged)
             case StoodStill():
                 self._play.standstills.append(item)
             case _:

@@ -14,16 +14,27 @@ from heek.session.state import Match, MatchResult
 class KnownPoints:
     """The points of every player this table knows of.
 
-    `own_deltas` are what the table has reported, or will report, and the KI has not acknowledged; a
-    player never seen stands at the grant.
+    They are what the KI told last, or the grant for a player never seen, and on top `own_deltas`: what
+    this table has reported, or will report, and the KI has not answered for.
     """
 
-    def __init__(self, own_deltas: Mapping[str, int]) -> None:
-        self._points = {player: GRANT + delta for player, delta in own_deltas.items()}
+    def __init__(self, own_deltas: Mapping[str, int], told: Mapping[str, int] | None = None) -> None:
+        self._own = dict(own_deltas)
+        self._told = dict(told or {})
+
+    def points(self, player: str) -> int:
+        """What a KI number holds, as far as this table knows; may be below zero."""
+        return self._told.get(player, GRANT) + self._own.get(player, 0)
+
+    def tell(self, points: Mapping[str, int], acknowledged: Mapping[str, int]) -> None:
+        """The KI told what players hold, and that these sums of our deltas are in that."""
+        self._told.update(points)
+        for player, delta in acknowledged.items():
+            self._own[player] = self._own.get(player, 0) - delta
 
     def stake(self, player: str | None) -> int:
         """What a seat puts into a match that starts now; guests nothing."""
-        return 0 if player is None else stake(self._points.get(player, GRANT))
+        return 0 if player is None else stake(self.points(player))
 
     def settle(self, match: Match, won: Won, economy: str, at: Instant) -> MatchResult:
         """Move the points of a match that was won, and say what moved."""
@@ -35,7 +46,7 @@ class KnownPoints:
         )
         for entry, delta in zip(match.entries, moved, strict=True):
             if entry.player is not None:
-                self._points[entry.player] = self._points.get(entry.player, GRANT) + delta
+                self._own[entry.player] = self._own.get(entry.player, 0) + delta
         return MatchResult(
             match=match.id,
             rules=RULES_VERSIONS[economy],
