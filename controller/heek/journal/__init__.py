@@ -1,11 +1,13 @@
 """Append, replay, results and outbox in one SQLite file that survives a pulled plug."""
 
 from heek.journal.reader import JournalReader, read_journal
-from heek.journal.records import Batch, Entry, Result, SnapshotLabel
+from heek.journal.records import Acknowledged, Answered, Batch, Entry, Result, SnapshotLabel
 from heek.journal.store import Journal, open_journal
 from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterStatus, Written
 
 __all__ = [
+    "Acknowledged",
+    "Answered",
     "Batch",
     "Entry",
     "InlineExecutor",

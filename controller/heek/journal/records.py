@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -43,6 +44,28 @@ class Result:
     """UUID; there is one result of a match."""
     record: bytes
     """JSON object with `seats`: a list of objects with `seat`, `kind`, `player`, `name`, `stake`, `delta`."""
+    cbor: bytes | None = None
+    """The record as it is signed and sent; None in a result that an older version wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What the KI said to one result."""
+
+    match: str
+    state: str
+    """`accepted`, `duplicate`, `conflict` or `rejected`."""
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """What a set of answers came to."""
+
+    deltas: Mapping[str, int]
+    """By KI number: the sum of the deltas in those results that had been waiting."""
+    waiting: int
+    """Results that the KI has not answered for."""
 
 
 @dataclass(frozen=True, slots=True)

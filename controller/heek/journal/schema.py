@@ -1,7 +1,8 @@
 """The journal's tables, and how their file is opened, made and judged sound.
 
-`user_version` is the version of the schema, `application_id` says that the file is ours. An event, a
-result and its place in the outbox are never changed or removed here; only the snapshot is replaced.
+`user_version` is the version of the schema, `application_id` says that the file is ours. An event and a
+result are never changed or removed; the snapshot is replaced, and a result's place in the outbox learns
+what the KI answered. A file of an older schema is brought up to this one when the daemon opens it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MARKER_NAME: Final = "journal.kept"
 """Says that a journal was made here. SQLite takes an emptied file for a new one, and an integrity
 check answers "ok" to it; only a mark outside of the file can tell that there was something in it."""
 
-VERSION: Final = 1
+VERSION: Final = 2
 APPLICATION_ID: Final = 0x6865656B  # "heek"
 
 BUSY_MS: Final = 250
@@ -32,12 +33,27 @@ _TABLES: Final = (
     """CREATE TABLE snapshot(
         id INTEGER PRIMARY KEY CHECK(id = 1), state BLOB NOT NULL,
         boot TEXT NOT NULL, mono_ns INTEGER NOT NULL, wall_s REAL NOT NULL, trust TEXT NOT NULL)""",
-    "CREATE TABLE results(number INTEGER PRIMARY KEY, match TEXT NOT NULL UNIQUE, record BLOB NOT NULL)",
+    """CREATE TABLE results(
+        number INTEGER PRIMARY KEY, match TEXT NOT NULL UNIQUE, record BLOB NOT NULL, cbor BLOB)""",
     """CREATE TABLE outbox(
         position INTEGER PRIMARY KEY AUTOINCREMENT,
         match TEXT NOT NULL UNIQUE REFERENCES results(match),
-        state TEXT NOT NULL DEFAULT 'waiting')""",
+        state TEXT NOT NULL DEFAULT 'waiting', reason TEXT)""",
+    "CREATE TABLE players(player TEXT PRIMARY KEY, points INTEGER NOT NULL)",
+    "CREATE INDEX outbox_waiting ON outbox(position) WHERE state = 'waiting'",
 )
+"""`results.record` is the match as JSON, for people and for our own sums; `results.cbor` the bytes that are
+signed and sent. `outbox.state` is `waiting`, or what the KI answered. `players` is what it told of them."""
+
+_UPGRADES: Final = {
+    1: (
+        "ALTER TABLE results ADD COLUMN cbor BLOB",
+        "ALTER TABLE outbox ADD COLUMN reason TEXT",
+        "CREATE TABLE players(player TEXT PRIMARY KEY, points INTEGER NOT NULL)",
+        "CREATE INDEX outbox_waiting ON outbox(position) WHERE state = 'waiting'",
+    ),
+}
+"""By version: what brings a file to the next one."""
 
 
 def open_database(folder: Path) -> sqlite3.Connection:
@@ -168,13 +184,18 @@ def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
     db.execute("PRAGMA wal_autocheckpoint = 1000")
     db.execute("PRAGMA journal_size_limit = 4194304")
     db.execute("PRAGMA synchronous = FULL")
-    if version == 0:
-        db.execute("BEGIN IMMEDIATE")
-        for table in _TABLES:
-            db.execute(table)
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {VERSION}")
-        db.execute("COMMIT")
+    if version == VERSION:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    for statement in _TABLES if version == 0 else _upgrade_from(version):
+        db.execute(statement)
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {VERSION}")
+    db.execute("COMMIT")
+
+
+def _upgrade_from(version: int) -> list[str]:
+    return [statement for each in range(version, VERSION) for statement in _UPGRADES[each]]
 
 
 def _mark(marker: Path) -> None:

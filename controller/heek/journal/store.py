@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -13,14 +14,17 @@ from heek.errors import BatchRefused, JournalError
 from heek.journal.checks import deltas_of
 from heek.journal.kept import KeptRecords
 from heek.journal.lock import FolderLock
-from heek.journal.records import Batch, Result
+from heek.journal.records import Acknowledged, Answered, Batch, Result
 from heek.journal.schema import FILE_NAME, not_writable, open_database, sync_folder, trouble
 
 _INSERT_EVENT: Final = "INSERT INTO events(seq, at_ns, event, body) VALUES(?, ?, ?, ?)"
 _REPLACE_SNAPSHOT: Final = (
     "INSERT OR REPLACE INTO snapshot(id, state, boot, mono_ns, wall_s, trust) VALUES(1, ?, ?, ?, ?, ?)"
 )
-_INSERT_RESULT: Final = "INSERT INTO results(match, record) VALUES(?, ?)"
+_INSERT_RESULT: Final = "INSERT INTO results(match, record, cbor) VALUES(?, ?, ?)"
+_WAITING_RECORD: Final = (
+    "SELECT record FROM results JOIN outbox USING(match) WHERE match = ? AND state = 'waiting'"
+)
 _INSERT_OUTBOX: Final = "INSERT INTO outbox(match) VALUES(?)"
 
 
@@ -68,6 +72,86 @@ class Journal(KeptRecords):
             self._deltas = super().player_deltas()
         return dict(self._deltas)
 
+    def last_cbor(self) -> bytes | None:
+        """The newest record that was written for the KI; None if there is none yet."""
+        rows = self._rows("SELECT cbor FROM results WHERE cbor IS NOT NULL ORDER BY number DESC LIMIT 1")
+        return bytes(rows[0][0]) if rows else None
+
+    def unwritten(self) -> list[Result]:
+        """Results of an older version that wait without their bytes for the KI, oldest first."""
+        rows = self._rows(
+            "SELECT match, record FROM results JOIN outbox USING(match)"
+            " WHERE cbor IS NULL AND state = 'waiting' ORDER BY number"
+        )
+        return [Result(match, record) for match, record in rows]
+
+    def unsent(self, limit: int, most_bytes: int) -> list[Result]:
+        """The oldest results that wait, with their bytes: at most `limit`, and `most_bytes` but for one."""
+        rows = self._rows(
+            "SELECT match, record, cbor FROM outbox JOIN results USING(match)"
+            " WHERE state = 'waiting' AND cbor IS NOT NULL ORDER BY position LIMIT ?",
+            (limit,),
+        )
+        chosen: list[Result] = []
+        size = 0
+        for match, record, cbor in rows:
+            size += len(cbor)
+            if chosen and size > most_bytes:
+                break
+            chosen.append(Result(match, record, bytes(cbor)))
+        return chosen
+
+    def write_cbor(self, results: Sequence[Result]) -> None:
+        """Give results of an older version their bytes for the KI; raises JournalError if it cannot be."""
+        with self._transaction():
+            self._db.executemany(
+                "UPDATE results SET cbor = ? WHERE match = ? AND cbor IS NULL",
+                [(result.cbor, result.match) for result in results],
+            )
+
+    def acknowledge(self, answers: Sequence[Answered], points: Mapping[str, int]) -> Acknowledged:
+        """Write down what the KI answered and told, in one transaction; an answer twice is harmless.
+
+        Raises JournalError if it cannot be written: then nothing of it is, and the KI is asked again.
+        """
+        totals: dict[str, int] = {}
+        with self._transaction():
+            for answer in answers:
+                rows = self._db.execute(_WAITING_RECORD, (answer.match,)).fetchall()
+                for (record,) in rows:
+                    for player, delta in deltas_of(record):
+                        totals[player] = totals.get(player, 0) + delta
+                self._db.execute(
+                    "UPDATE outbox SET state = ?, reason = ? WHERE match = ? AND state = 'waiting'",
+                    (answer.state, answer.reason, answer.match),
+                )
+            self._db.executemany(
+                "INSERT OR REPLACE INTO players(player, points) VALUES(?, ?)", points.items()
+            )
+        self._deltas = None
+        return Acknowledged(totals, self.waiting())
+
+    def told_points(self) -> dict[str, int]:
+        """What the KI told last of each player, by KI number."""
+        return {player: int(points) for player, points in self._rows("SELECT player, points FROM players")}
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All of what is done in it, on the card, or nothing; raises JournalError."""
+        try:
+            if self._sync is not True:
+                self._db.execute("PRAGMA synchronous = FULL")
+                self._sync = True
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise trouble(self.file, error) from None
+        except BaseException:
+            self._roll_back()
+            raise
+
     def append(self, batch: Batch) -> None:
         """Write a batch in one transaction; with `batch.sync` it is on the card when this returns.
 
@@ -105,7 +189,7 @@ class Journal(KeptRecords):
                 for player, delta in deltas_of(result.record):
                     self._deltas[player] = self._deltas.get(player, 0) + delta
 
-    def _write(self, batch: Batch, records: list[tuple[str, bytes]]) -> None:
+    def _write(self, batch: Batch, records: list[tuple[str, bytes, bytes | None]]) -> None:
         db = self._db
         if batch.sync is not self._sync:
             # In a write-ahead log FULL syncs at each commit, and with it every commit before; NORMAL
@@ -121,8 +205,8 @@ class Journal(KeptRecords):
             db.execute(
                 _REPLACE_SNAPSHOT, (batch.snapshot, label.boot, label.mono_ns, label.wall_s, label.trust)
             )
-        for match, record in records:
-            db.execute(_INSERT_RESULT, (match, record))
+        for match, record, cbor in records:
+            db.execute(_INSERT_RESULT, (match, record, cbor))
             db.execute(_INSERT_OUTBOX, (match,))
         db.execute("COMMIT")
 
@@ -183,7 +267,7 @@ class Journal(KeptRecords):
         self.close()
 
 
-def _row(result: Result) -> tuple[str, bytes]:
+def _row(result: Result) -> tuple[str, bytes, bytes | None]:
     """A result as it is written; raises BatchRefused if the KI could never make sense of it."""
     try:
         seats = json.loads(result.record)["seats"]
@@ -192,4 +276,4 @@ def _row(result: Result) -> tuple[str, bytes]:
         sound = False
     if not sound or not result.match:
         raise BatchRefused(f"result {result.match!r}: its record must be a JSON object with a list of seats")
-    return result.match, result.record
+    return result.match, result.record, result.cbor
