@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -31,10 +32,11 @@ from heek.clock import SECOND, Clock, Duration, Instant, StartedClock
 from heek.config import Config, DisplayConfig
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
-from heek.journal import Batch, Entry, JournalWriter, Result, SnapshotLabel
-from heek.ki.result import result_json
+from heek.journal import Batch, Entry, JournalWriter, SnapshotLabel
+from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Seat
 from heek.painting import Painting
+from heek.record_chain import RecordChain, link_old_results
 from heek.session import events as ev
 from heek.session.events import event_line, event_name
 from heek.session.floor import Effects
@@ -70,6 +72,10 @@ PASSING: Final = (ev.PressIgnored, ev.ThrowLocked, ev.CountdownStarted, ev.Conta
 """Events that leave what must survive a power cut as it is."""
 
 
+def _draw_seed() -> bytes:
+    return os.urandom(32)
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """What a daemon stands on: the machine, or the simulator."""
@@ -85,10 +91,14 @@ class World:
     open_panel: Callable[[DisplayConfig], Oled]
     on_line: Callable[[str], None]
     """Gets every event's line, in order, once the journal has it (or has said that it cannot)."""
+    new_seed: Callable[[], bytes] = _draw_seed
+    """Draws the secret of the table's key, 32 bytes, if the state folder has none yet."""
     on_turn: Callable[[], None] | None = None
     """Called after each turn of the loop that may have changed what the table shows."""
     on_refused: Callable[[Claimed, str], None] | None = None
     """Gets each claim that the table could not take, with the reason; else it is logged."""
+    on_result: Callable[[], None] | None = None
+    """Called, on the journal's thread, when a result is in the journal and waits for the KI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +145,15 @@ class Daemon:
         self._incarnation = world.random_bytes(8).hex()
         self._writer = JournalWriter(config.table.state_dir, world.journal_executor, world.clock)
         try:
-            self._seq, kept, own_deltas = self._writer.ask(
-                lambda journal: (journal.last_seq(), journal.snapshot(), journal.player_deltas())
+            self._key = table_key(config.table.state_dir, world.new_seed)
+            newest = self._writer.ask(lambda journal: link_old_results(journal, self._key)).result()
+            self._seq, kept, own_deltas, told_points = self._writer.ask(
+                lambda journal: (
+                    journal.last_seq(),
+                    journal.snapshot(),
+                    journal.player_deltas(),
+                    journal.told_points(),
+                )
             ).result()
             snapshot = restore(kept[0]) if kept is not None else None
             # The table's time begins now: what it took to open a large journal is no part of it.
@@ -164,6 +181,10 @@ class Daemon:
             new_match_id=lambda: str(uuid.UUID(bytes=world.random_bytes(16), version=4)),
             closed=self._board.closed_contacts(),
             own_deltas=own_deltas,
+            told_points=told_points,
+        )
+        self._records = RecordChain(
+            self._key, config.table.name, bytes.fromhex(self._incarnation), world.boot, newest
         )
         self._view = self._shown = self._table.view
         self._alive_at = self._clock.now()
@@ -188,6 +209,21 @@ class Daemon:
         return self._painting.lamps
 
     @property
+    def now(self) -> Instant:
+        """What time it is at the table."""
+        return self._clock.now()
+
+    @property
+    def journal(self) -> JournalWriter:
+        """Where the outbox is."""
+        return self._writer
+
+    @property
+    def key(self) -> TableKey:
+        """What the table signs with."""
+        return self._key
+
+    @property
     def at_rest(self) -> bool:
         """Nobody does anything, nothing is due but the attract screen's movement."""
         return not self._edges and not self._commits and self._table.at_rest
@@ -195,6 +231,11 @@ class Daemon:
     def reset(self, at: Instant | None = None) -> None:
         """The operator's button, pressed at `at` (now): a running match is void, everybody stands up."""
         self._table.reset(self._clock.now() if at is None else at)
+        self._wake_from_anywhere()
+
+    def tell_points(self, points: Mapping[str, int], acknowledged: Mapping[str, int]) -> None:
+        """The KI told what players hold; `acknowledged` are the sums of our deltas that are in that."""
+        self._table.tell_points(self._clock.now(), points, acknowledged)
         self._wake_from_anywhere()
 
     def claim(self, seat: Seat, player: str, name: str, at: Instant | None = None) -> None:
@@ -312,19 +353,7 @@ class Daemon:
                 self._clock.wall_s(),
                 self._world.boot.trust,
             ),
-            tuple(
-                Result(
-                    result.match,
-                    result_json(
-                        result,
-                        table=self._config.table.name,
-                        incarnation=self._incarnation,
-                        boot=self._world.boot,
-                        clock=self._clock,
-                    ),
-                )
-                for result in effects.results
-            ),
+            tuple(self._records.add(result, self._clock) for result in effects.results),
         )
         future = self._writer.submit(batch)
         self._commits.append(_Commit(view, future if effects.durable else None, self._clock.now()))
@@ -343,6 +372,8 @@ class Daemon:
         if done.exception() is not None:
             self._refused = True
             log.error("the journal refused what the table wrote: %s", done.exception())
+        elif batch.results and self._world.on_result is not None:
+            self._world.on_result()
         for entry in batch.entries:
             self._world.on_line(entry.body)
 

@@ -10,11 +10,15 @@ import pytest
 
 from heek.boot import Boot
 from heek.clock import SECOND, ManualClock, StartedClock
-from heek.ki.result import result_json
+from heek.errors import RecordError
+from heek.ki.result import record_from_json, record_of, result_json
 from heek.kinds import Kind
 from heek.session.state import Entry, MatchResult
 from tests.session.at_table import AtTable, in_match
 
+MATCH = "0f1e2d3c-4b5a-4968-b706-1524334251a0"
+KEY_ID = bytes(range(8))
+INCARNATION = bytes.fromhex("00ff00ff00ff00ff")
 BOOT = Boot("a3b1c5d7-0000-4000-8000-000000000001", "none")
 
 
@@ -27,8 +31,20 @@ def clock() -> StartedClock:
 
 
 def record(result: MatchResult) -> dict[str, Any]:
-    made = result_json(result, table="Tischl ♥", incarnation="00ff", boot=BOOT, clock=clock())
-    loaded: dict[str, Any] = json.loads(made)
+    made = record_of(
+        result,
+        table=KEY_ID,
+        name="Tischl ♥",
+        incarnation=INCARNATION,
+        seq=7,
+        prev=bytes(32),
+        boot=BOOT,
+        clock=clock(),
+    )
+    body = result_json(made)
+    loaded: dict[str, Any] = json.loads(body)
+    # The very record comes back from what the journal shows.
+    assert record_from_json(body, table=KEY_ID, seq=7, prev=bytes(32)) == made
     return loaded
 
 
@@ -43,7 +59,7 @@ def a_result() -> MatchResult:
     table.throw(3.0, {1: "pen", 2: "page"})
     table.run(3.5)
     (result,) = table.results
-    return result
+    return replace(result, match=MATCH)
 
 
 def test_the_whole_record() -> None:
@@ -53,9 +69,12 @@ def test_the_whole_record() -> None:
         "v": 1,
         "rules": result.rules,
         "game": "ahyoheek",
-        "match": "match-1",
+        "match": MATCH,
+        "table": "0001020304050607",
         "name": "Tischl ♥",
-        "inc": "00ff",
+        "inc": "00ff00ff00ff00ff",
+        "seq": 7,
+        "prev": "00" * 32,
         "seats": [
             {
                 "seat": 1,
@@ -126,5 +145,12 @@ def test_two_guests_are_a_record_too() -> None:
     table = in_match(1, 2, target=1)
     table.throw(3.0, {1: "pen", 2: "page"})
     table.run(3.5)
-    seats = record(table.results[0])["seats"]
+    seats = record(replace(table.results[0], match=MATCH))["seats"]
     assert {seat["kind"] for seat in seats} == {"guest"}
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[]", b"no JSON", b'{"v": 1, "match": 3}'])
+def test_what_is_no_result_cannot_become_a_record(body: bytes) -> None:
+    """A kept result that lacks what a record needs is named, whatever it is."""
+    with pytest.raises(RecordError, match="lacks what a record needs"):
+        record_from_json(body, table=KEY_ID, seq=1, prev=None)

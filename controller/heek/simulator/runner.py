@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import hashlib
 import heapq
 import json
 import logging
@@ -128,6 +129,7 @@ class Simulation:
         self._on_turn = on_turn
         self._pace = pace
         self._random = random.Random(seed)
+        self._seed = seed
         self._state_dir = state_dir
         self._clock = ManualClock()
         self._loop: VirtualLoop | None = None
@@ -353,9 +355,14 @@ class Simulation:
             on_line=self._on_line,
             on_turn=self._turned,
             on_refused=self._claim_refused,
+            new_seed=self._table_seed,
         )
         self._daemon = Daemon(self._config, world, self._loop)
         self._turned()  # its first turn came before we had it
+
+    def _table_seed(self) -> bytes:
+        """The simulated table's key: the same for the same seed, and apart from the other drawings."""
+        return hashlib.sha256(f"a simulated table, seed {self._seed}".encode()).digest()
 
     def _power_off(self) -> None:
         if self._daemon is not None:

@@ -1,0 +1,90 @@
+"""The chain of a table's records: each result as it is kept, numbered, and bound to the record before it.
+
+The chain detects, it decides nothing: a gap, a card put back from a backup or a cloned card shows in `inc`,
+`seq` and `prev`, and the results count all the same (the specification, "Exactly once" 4).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import replace
+from typing import Final
+
+from heek.boot import Boot
+from heek.clock import Clock
+from heek.errors import RecordError
+from heek.journal import Answered, Journal, Result
+from heek.ki.record import encode_record, record_hash
+from heek.ki.result import record_from_json, record_of, result_json
+from heek.ki.table_key import TableKey
+from heek.session.state import MatchResult
+
+log: Final = logging.getLogger("heek")
+
+
+class RecordChain:
+    """The records of one start of the daemon, one after the other."""
+
+    def __init__(
+        self, key: TableKey, name: str, incarnation: bytes, boot: Boot, newest: bytes | None
+    ) -> None:
+        """`name` is the table's, `newest` the last record that the journal holds."""
+        self._key = key
+        self._name = name
+        self._incarnation = incarnation
+        self._boot = boot
+        self._seq = 0
+        self._prev = None if newest is None else record_hash(newest)
+
+    def add(self, result: MatchResult, clock: Clock) -> Result:
+        """The next link: the result of a match that has just been won."""
+        record = record_of(
+            result,
+            table=self._key.id,
+            name=self._name,
+            incarnation=self._incarnation,
+            seq=self._seq + 1,
+            prev=self._prev,
+            boot=self._boot,
+            clock=clock,
+        )
+        body = result_json(record)
+        try:
+            cbor = encode_record(record)
+        except RecordError as error:
+            # Kept for people; the KI will never hear of it, and no later record waits for it.
+            log.error("the result of match %s %s; it stays in the journal alone", result.match, error)
+            return Result(result.match, body)
+        self._seq += 1
+        self._prev = record_hash(cbor)
+        return Result(result.match, body, cbor)
+
+
+def link_old_results(journal: Journal, key: TableKey) -> bytes | None:
+    """Give results that wait from before there was a key their place in the chain; the newest record then.
+
+    What can be no record is answered for here, as rejected, so that it does not wait for ever. Raises
+    JournalError if that cannot be written.
+    """
+    newest = journal.last_cbor()
+    linked: list[Result] = []
+    hopeless: list[Answered] = []
+    numbers: Counter[bytes] = Counter()
+    for result in journal.unwritten():
+        try:
+            record = record_from_json(
+                result.record, table=key.id, seq=1, prev=None if newest is None else record_hash(newest)
+            )
+            cbor = encode_record(replace(record, seq=numbers[record.inc] + 1))
+        except RecordError as error:
+            hopeless.append(Answered(result.match, "rejected", f"the table's own journal: {error}"))
+            continue
+        numbers[record.inc] += 1
+        newest = cbor
+        linked.append(replace(result, cbor=cbor))
+    if linked:
+        journal.write_cbor(linked)
+    if hopeless:
+        journal.acknowledge(hopeless, {})
+    return newest
