@@ -1,0 +1,71 @@
+"""What the table knows of its way to the KI, and when it asks next: pure, with time as an argument.
+
+It asks at once when a result waits and the last asking went well, and every `CHECK` when none does, so that
+the page can say how the link is. After a failure it waits, twice as long each time up to a ceiling and
+with some chance in it, so that fifty tables do not all come back at the same moment. What the other
+end said (`retry_s`) is a lower bound. Nothing is ever given up: the results are in the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from heek.clock import SECOND, Duration, Instant
+
+FIRST_PAUSE: Final[Duration] = SECOND
+LONGEST_PAUSE: Final[Duration] = 60 * SECOND
+LONGEST_ASKED_FOR: Final[Duration] = 3600 * SECOND
+"""A `retry_s` beyond an hour is no longer patience."""
+CHECK: Final[Duration] = 30 * SECOND
+"""How often a table with nothing to report asks whether the KI is there."""
+
+
+class Outbox:
+    """When to ask next. `chance` draws a number from 0 to 1."""
+
+    def __init__(self, chance: Callable[[], float], now: Instant, waiting: int) -> None:
+        self._chance = chance
+        self._pause = FIRST_PAUSE
+        self._due = now
+        self._failed = False
+        self.waiting = waiting
+        """Results that the KI has not answered for."""
+        self.reason = ""
+        """Why the last asking failed; empty if it went well."""
+        self.ever_answered = False
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last asking failed."""
+        return self._failed
+
+    def due(self) -> Instant:
+        """When to ask next."""
+        return self._due
+
+    def result_waits(self, now: Instant) -> None:
+        """One more result is in the journal."""
+        self.waiting += 1
+        if not self._failed:
+            self._due = now
+
+    def link_came_up(self, now: Instant) -> None:
+        """There is a new reason to hope: ask at once, whatever the pause."""
+        self._due = now
+
+    def answered(self, now: Instant, waiting: int) -> None:
+        """The KI answered; so many results wait still."""
+        self.waiting = waiting
+        self._failed, self.reason, self._pause = False, "", FIRST_PAUSE
+        self.ever_answered = True
+        self._due = now if waiting else now + CHECK
+
+    def failed(self, now: Instant, reason: str, retry_s: float | None = None) -> None:
+        """There was no answer, or none that counts."""
+        self._failed, self.reason = True, reason
+        wait = round(self._pause * (0.5 + 0.5 * self._chance()))
+        if retry_s is not None and retry_s > 0:
+            wait = max(wait, min(round(retry_s * SECOND), LONGEST_ASKED_FOR))
+        self._due = now + wait
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
