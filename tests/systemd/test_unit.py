@@ -1,4 +1,4 @@
-"""The unit starts this daemon, comes back after every failure that can pass, and may touch little."""
+"""The units start table and KI, come back after every failure that can pass, and may touch little."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "systemd"
 UNIT = FOLDER / "heek.service"
+KI_UNIT = FOLDER / "heek-ki.service"
 EXPOSURE_LIMIT = 2.0
 
 needs_analyze = pytest.mark.skipif(
@@ -29,22 +30,22 @@ def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> Path:
-    """The unit with a program that exists here in place of the installed one."""
+@pytest.fixture(params=[UNIT, KI_UNIT], ids=lambda unit: unit.stem)
+def installed(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A unit with a program that exists here in place of the installed one."""
     program = tmp_path / "heek"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    unit = tmp_path / "heek.service"
-    unit.write_text(UNIT.read_text().replace("/opt/heek/venv/bin/heek", str(program)))
+    unit = tmp_path / request.param.name
+    unit.write_text(request.param.read_text().replace("/opt/heek/venv/bin/heek", str(program)))
     return unit
 
 
-def _settings(section: str) -> dict[str, list[str]]:
+def _settings(section: str, unit: Path = UNIT) -> dict[str, list[str]]:
     """The section's settings; a name that stands there twice has two values."""
     settings: dict[str, list[str]] = {}
     here = ""
-    for line in UNIT.read_text().splitlines():
+    for line in unit.read_text().splitlines():
         if line.startswith("["):
             here = line.strip("[]")
         elif here == section and line and not line.startswith("#"):
@@ -72,7 +73,7 @@ def test_systemds_check_would_find_a_mistake(installed: Path) -> None:
 def test_unit_is_little_exposed(installed: Path) -> None:
     """systemd rates the unit's exposure at 2.0 or less of 10."""
     result = _run(["systemd-analyze", "security", "--offline=yes", "--no-pager", installed])
-    found = re.search(r"exposure level for heek\.service: ([0-9.]+)", result.stdout)
+    found = re.search(r"exposure level for heek[a-z-]*\.service: ([0-9.]+)", result.stdout)
     if found is None and "offline" in result.stderr:
         pytest.skip("this systemd is too old to rate a unit that is not loaded")
     assert found, result.stdout + result.stderr
@@ -84,10 +85,21 @@ def test_unit_runs_the_command_that_the_package_installs() -> None:
     assert _settings("Service")["ExecStart"] == ["/opt/heek/venv/bin/heek run --config /etc/heek/table.toml"]
 
 
-def test_unit_never_stays_dead_but_for_a_wrong_configuration() -> None:
+def test_the_ki_keeps_its_ledger_where_its_unit_may_write() -> None:
+    """ExecStart is `heek ki serve` with its ledger in the state folder that systemd makes for it alone."""
+    service = _settings("Service", KI_UNIT)
+    (command,) = service["ExecStart"]
+    assert command.startswith("/opt/heek/venv/bin/heek ki serve --config /etc/heek/ki.toml ")
+    assert command.endswith(" --database /var/lib/heek-ki/ki.sqlite3")
+    assert (service["StateDirectory"], service["StateDirectoryMode"]) == (["heek-ki"], ["0700"])
+    assert service["DynamicUser"] == ["yes"]
+
+
+@pytest.mark.parametrize("unit", [UNIT, KI_UNIT], ids=lambda unit: unit.stem)
+def test_unit_never_stays_dead_but_for_a_wrong_configuration(unit: Path) -> None:
     """Failures are tried again for ever, with a pause; exit code 2 is not."""
-    assert _settings("Unit")["StartLimitIntervalSec"] == ["0"]
-    service = _settings("Service")
+    assert _settings("Unit", unit)["StartLimitIntervalSec"] == ["0"]
+    service = _settings("Service", unit)
     assert service["Restart"] == ["on-failure"]
     assert service["RestartPreventExitStatus"] == ["2"]
     assert service["RestartSec"] == ["5s"]
