@@ -179,6 +179,7 @@ class Daemon:
             self._settings,
             config.gesture_settings(),
             new_match_id=lambda: str(uuid.UUID(bytes=world.random_bytes(16), version=4)),
+            random_bytes=world.random_bytes,
             closed=self._board.closed_contacts(),
             own_deltas=own_deltas,
             told_points=told_points,
@@ -214,6 +215,11 @@ class Daemon:
         return self._clock.now()
 
     @property
+    def clock(self) -> Clock:
+        """The table's clock, which began with it."""
+        return self._clock
+
+    @property
     def journal(self) -> JournalWriter:
         """Where the outbox is."""
         return self._writer
@@ -231,6 +237,11 @@ class Daemon:
     def reset(self, at: Instant | None = None) -> None:
         """The operator's button, pressed at `at` (now): a running match is void, everybody stands up."""
         self._table.reset(self._clock.now() if at is None else at)
+        self._wake_from_anywhere()
+
+    def fill_seats(self) -> None:
+        """Somebody asks for bots at the empty seats; they come if `seats.bots` allows it and in the lobby."""
+        self._table.fill_seats(self._clock.now())
         self._wake_from_anywhere()
 
     def tell_points(self, points: Mapping[str, int], acknowledged: Mapping[str, int]) -> None:

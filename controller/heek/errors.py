@@ -53,6 +53,38 @@ class KeyFileError(TableError, OSError):
     """The table's signing key cannot be read, made or trusted."""
 
 
+class PageError(TableError, OSError):
+    """The table's page cannot be served at the address that is configured."""
+
+
+class PageRefusal(TableError):
+    """The page's server does not do what a request asks; the text is told to whoever asked.
+
+    `status` is HTTP's number for it, `retry_s` when to ask again, if that helps.
+    """
+
+    def __init__(self, status: int, text: str, retry_s: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.retry_s = retry_s
+
+
+class RankingError(TableError, OSError):
+    """The KI cannot listen at its address, or cannot open, read or write its ledger."""
+
+
+class RankingRefusal(TableError):
+    """The KI does not do what a whole request asks; the text is told to whoever asked.
+
+    `code` is one of `heek.ki.answers.STATUSES`, `retry_s` when to ask again, if that helps.
+    """
+
+    def __init__(self, code: str, text: str, retry_s: int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.retry_s = retry_s
+
+
 class StoryError(TableError, ValueError):
     """A story is not valid; the text names the file, the line and the mistake."""
 

@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from heek.clock import Instant
 from heek.kinds import Kind, Seat
 from heek.session.floor import Effects
-from heek.session.inputs import Claimed, Input, OperatorReset, PointsTold, StoodStill
+from heek.session.inputs import (
+    BotsAsked,
+    BotsDismissed,
+    Claimed,
+    Input,
+    OperatorReset,
+    PointsTold,
+    StoodStill,
+)
 from heek.session.machine import Session
 from heek.session.settings import GestureSettings, SessionSettings
 from heek.session.state import Kept
@@ -29,6 +37,7 @@ class Table:
         gestures: GestureSettings,
         *,
         new_match_id: Callable[[], str],
+        random_bytes: Callable[[int], bytes] | None = None,
         closed: Iterable[tuple[Seat, Kind]] = (),
         own_deltas: Mapping[str, int] | None = None,
         told_points: Mapping[str, int] | None = None,
@@ -36,7 +45,11 @@ class Table:
         self._chord = gestures.chord
         self._gestures = Gestures(gestures, settings.seats, closed=closed)
         self._session = Session(
-            settings, new_match_id=new_match_id, own_deltas=own_deltas, told_points=told_points
+            settings,
+            new_match_id=new_match_id,
+            random_bytes=random_bytes,
+            own_deltas=own_deltas,
+            told_points=told_points,
         )
         self._told: list[Input] = []
 
@@ -66,6 +79,14 @@ class Table:
     def reset(self, at: Instant) -> None:
         """The operator's button."""
         self._told.append(OperatorReset(at))
+
+    def fill_seats(self, at: Instant) -> None:
+        """Somebody in the lobby asks the table to take the free seats itself; asking twice does no harm."""
+        self._told.append(BotsAsked(at))
+
+    def dismiss_bots(self, at: Instant) -> None:
+        """Somebody in the lobby sends the bots away again."""
+        self._told.append(BotsDismissed(at))
 
     def claim(self, at: Instant, seat: Seat, player: str, name: str) -> None:
         """A signed-in player takes a seat's identity; `Effects.refused` tells if the table cannot take it."""

@@ -280,6 +280,107 @@ def moments() -> dict[str, tuple[View, Instant, str]]:
         "resume-dark": (resume, 5.5),
         "resume-troubles": (replace(resume, seats=stuck_everywhere(resume_rows), not_saving=True), 0),
     }
+    bot = {"bot": True}
+    bots = {f"s{seat}": bot for seat in (2, 3, 5)}
+    alone = table(Phase.LOBBY, seats(s1={"state": SeatState.TAKEN}), bots_allowed=True)
+    found |= {
+        "lobby-alone-ask": (alone, 2),
+        "lobby-alone-ask-named": (replace(alone, seats=but(alone.seats, s1={"name": NAMES[5]})), 2),
+        "lobby-alone-fill": (replace(alone, bots_at=T0 + 10 * SECOND), 3),
+        "lobby-alone-fill-long": (
+            replace(
+                alone,
+                seats=but(alone.seats, s1={"name": NAMES[5]}),
+                bots_at=T0 + 120 * SECOND,
+            ),
+            2,
+        ),
+        "rules-bots": (replace(rules, bots_allowed=True), 12),
+        "lobby-bots": (
+            table(
+                Phase.LOBBY,
+                but(five(state=SeatState.READY, bot=True), s1={"state": SeatState.TAKEN, "bot": False}),
+                until_s=10,
+                bots_allowed=True,
+            ),
+            0,
+        ),
+        "lobby-bots-unconfirmed": (
+            table(Phase.LOBBY, but(five(state=SeatState.UNCONFIRMED, bot=True), s1={"bot": False})),
+            0,
+        ),
+        "lobby-bots-troubles": (
+            table(
+                Phase.LOBBY,
+                stuck_everywhere(five(state=SeatState.READY, bot=True)),
+                until_s=9,
+                not_saving=True,
+            ),
+            0,
+        ),
+        "throw-bots": (replace(throw, seats=but(PLAYING, **bots)), 0),
+        "throw-bots-sudden-death": (
+            table(
+                Phase.THROW,
+                but(DUEL, **{f"s{seat}": bot for seat in SEATS}),
+                round=104,
+                sudden_death=True,
+            ),
+            0,
+        ),
+        "throw-bots-troubles": (
+            replace(
+                throw, seats=stuck_everywhere(but(PLAYING, **{f"s{s}": bot for s in SEATS})), not_saving=True
+            ),
+            0,
+        ),
+        "countdown-bots": (replace(counting, seats=but(thrown, **bots)), 0),
+        "countdown-bots-troubles": (
+            replace(
+                counting,
+                seats=stuck_everywhere(but(thrown, **{f"s{s}": bot for s in SEATS})),
+                not_saving=True,
+            ),
+            0,
+        ),
+        "reveal-bots": (replace(reveal, seats=but(WORKED_EXAMPLE, **bots)), 0),
+        "reveal-bots-collections": (replace(reveal, seats=but(WORKED_EXAMPLE, **bots)), 2),
+        "reveal-bots-troubles": (
+            replace(
+                reveal,
+                seats=stuck_everywhere(but(WORKED_EXAMPLE, **{f"s{s}": bot for s in SEATS})),
+                not_saving=True,
+            ),
+            0,
+        ),
+        "reveal-bots-leaving": (
+            replace(reveal, seats=but(WORKED_EXAMPLE, **bots, s1=leave, s4=leave)),
+            0,
+        ),
+        "match-over-bots": (
+            replace(
+                won("three", 3, collection=Collection(0, 3, 2)),
+                seats=but(won("three", 3, collection=Collection(0, 3, 2)).seats, **bots),
+            ),
+            2.5,
+        ),
+        "void-bots": (
+            table(Phase.MATCH_OVER, but(PLAYING, **bots), until_s=8, void="winnerless_limit", round=2),
+            0,
+        ),
+        "leaving-bots": (replace(throw, seats=but(PLAYING, **bots, s1=leave)), 1),
+        "resume-bots": (
+            replace(
+                resume,
+                seats=but(
+                    PLAYING,
+                    s1={"state": SeatState.UNCONFIRMED},
+                    **{f"s{seat}": bot for seat in (2, 3, 4, 5)},
+                ),
+            ),
+            0,
+        ),
+    }
     other = {"rules-ring-other-cycle": "pen-beetle-page"}
     return {
         name: (view, T0 + round(at_s * 1000) * MILLISECOND, other.get(name, "pen-page-beetle"))

@@ -46,7 +46,7 @@ def test_screens_are_named_values(view: View, now: int) -> None:
 def test_nothing_blinks_above_one_hertz(view: View, now: int) -> None:
     """Proves that two changes and the way back take a second, save where digits fall as well."""
     view = replace(view, until=None, seats=tuple(replace(row, leaves_at=None) for row in view.seats))
-    view = replace(view, rules_since=None)
+    view = replace(view, rules_since=None, bots_at=None)
     first = next_change(view, now)
     second = None if first is None else next_change(view, first)
     if first is not None and second is not None:

@@ -32,6 +32,7 @@ def rows(seat: Seat) -> st.SearchStrategy[SeatView]:
         collection=st.none() | collections,
         in_round=st.booleans(),
         thrown=st.booleans(),
+        bot=st.booleans(),
         throw=st.none() | st.sampled_from(KINDS),
         won_round=st.booleans(),
         leaves_at=st.none() | st.none() | spans.map(lambda span: SINCE + span),
@@ -52,6 +53,8 @@ views = st.builds(
     by=st.none() | st.sampled_from(("three", "total", "sudden_death", "walkover")),
     void=st.none() | st.sampled_from(("idle", "empty", "operator", "power")),
     rules_since=st.none() | spans.map(lambda span: SINCE + span),
+    bots_allowed=st.booleans(),
+    bots_at=st.none() | spans.map(lambda span: SINCE + span),
     not_saving=st.booleans(),
 )
 instants = spans.map(lambda span: SINCE + span)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import random
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -57,6 +58,7 @@ class AtTable:
         closed: Iterable[tuple[Seat, str]] = (),
         gap: float = 1,
         watch: Callable[[AtTable], None] | None = None,
+        random_bytes: Callable[[int], bytes] | None = None,
         **settings: Any,
     ) -> None:
         both: dict[str, Any] = {
@@ -69,6 +71,7 @@ class AtTable:
             self.settings,
             GestureSettings(**{name: value for name, value in both.items() if name in GESTURES}),
             new_match_id=self._new_match_id,
+            random_bytes=random_bytes or random.Random(1).randbytes,
             closed=[(seat, Kind(button)) for seat, button in closed],
             own_deltas=own_deltas,
             told_points=told_points,
@@ -136,6 +139,12 @@ class AtTable:
         self, at: float, points: Mapping[str, int], acknowledged: Mapping[str, int] | None = None
     ) -> None:
         self._at(at, lambda: self.table.tell_points(ns(at), points, acknowledged or {}))
+
+    def fill_seats(self, at: float) -> None:
+        self._at(at, lambda: self.table.fill_seats(ns(at)))
+
+    def dismiss_bots(self, at: float) -> None:
+        self._at(at, lambda: self.table.dismiss_bots(ns(at)))
 
     def reset(self, at: float) -> None:
         self._at(at, lambda: self.table.reset(ns(at)))

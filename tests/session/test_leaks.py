@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heek.session.phases import Phase
+from heek.session.state import keep
 from tests.session.at_table import FAST, AtTable, in_match
 
 RUNNING = (Phase.THROW, Phase.COUNTDOWN, Phase.SETTLE)
@@ -128,3 +130,89 @@ def test_a_stuck_contact_in_a_long_countdown() -> None:
     assert table.view.phase is Phase.COUNTDOWN
     assert not table.told("contact_stuck", "contact_healed")
     assert table.seat(1).stuck == ()
+
+
+def seen_with_bots(kinds: int, delays: int, presses: list[tuple[int, int, str]]) -> tuple[list[Any], Any]:
+    """All that anybody could see up to the first reveal, and the reveal; bots sit at 3 and 4.
+
+    `kinds` is the seed of what they throw, `delays` that of when; a round's delays are drawn first.
+    """
+    luck = random.Random(delays)
+    drawn = 0
+
+    def random_bytes(count: int) -> bytes:
+        nonlocal luck, drawn
+        drawn += 1
+        if drawn == 3:
+            luck = random.Random(kinds)
+        return luck.randbytes(count)
+
+    views: list[Any] = []
+    table = AtTable(
+        bots="ask", seats=(1, 2, 3, 4), random_bytes=random_bytes, watch=lambda each: views.append(each.view)
+    )
+    for seat in (1, 2):
+        table.press(seat, 1.0)
+    table.fill_seats(1.5)
+    for seat in (1, 2):
+        table.press(seat, 2.0)
+    for slot, seat, button in presses:
+        if seat in (1, 2):
+            table.press(seat, round(2.15 + slot * 0.15 + seat * 0.01, 6), button, lasts=0.05)
+    table.run(16)
+    revealed = table.revealed()
+    if not revealed:
+        return [table.events, views], None
+    until = next(index for index, view in enumerate(views) if view.phase is Phase.REVEAL)
+    return [table.events[: table.events.index(revealed[0])], views[:until]], revealed[0]["throws"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(presses=PRESSES, delays=st.integers(0, 99), kinds=st.tuples(st.integers(0, 99), st.integers(0, 99)))
+def test_other_bots_throws_look_the_same(
+    presses: list[tuple[int, int, str]], delays: int, kinds: tuple[int, int]
+) -> None:
+    """Whatever bots have decided to throw, events and views are the same up to the reveal."""
+    (one, _), (other, _) = (seen_with_bots(seed, delays, presses) for seed in kinds)
+    assert one == other
+
+
+def test_bots_do_throw_other_things_with_other_luck() -> None:
+    """The property above is not empty: the throws that it hides differ."""
+    presses = [(5, 1, "pen"), (6, 2, "pen")]
+    throws = [seen_with_bots(kinds, 1, presses)[1] for kinds in range(8)]
+    assert all(throws)
+    assert len({str(each) for each in throws}) > 2
+
+
+@settings(max_examples=50, deadline=None)
+@given(presses=PRESSES, late=st.integers(0, 400), seed=st.integers(0, 99))
+def test_no_view_shows_what_a_bot_throws(presses: list[tuple[int, int, str]], late: int, seed: int) -> None:
+    """In random play with bots over several rounds nothing is shown before its reveal."""
+    table = AtTable(bots="ask", **FAST, watch=nothing_shown, random_bytes=random.Random(seed).randbytes)
+    for seat in (1, 2):
+        table.press(seat, 1.0)
+    table.fill_seats(2.0)
+    for slot, seat, button in presses:
+        at = round(2.15 + slot * 0.15 + seat * 0.01, 6)
+        table.press(seat, at, button, lasts=0.05, delivered=round(at + late / 1000, 6))
+    table.run(12)
+    for told in table.events:
+        if told["event"] not in ("round_revealed", "contact_stuck", "contact_healed"):
+            assert not set(map(str, told.values())) & set(KINDS), told
+
+
+def test_what_survives_a_power_cut_holds_nothing_that_a_bot_has_decided() -> None:
+    """The snapshot of a running round on the disk is the same whatever the bots are about to throw."""
+
+    def kept(seed: int) -> bytes:
+        luck = random.Random(seed)
+        table = AtTable(bots="ask", random_bytes=luck.randbytes)
+        table.press(1, 1.0)
+        table.fill_seats(2.0)
+        table.press(1, 3.0, "pen")
+        table.run(3.3)
+        assert table.view.phase is Phase.COUNTDOWN
+        return keep(table.table.kept())
+
+    assert len({kept(seed) for seed in range(6)}) == 1

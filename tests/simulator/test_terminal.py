@@ -212,7 +212,7 @@ def test_wide_characters_count_as_two_columns() -> None:
 SENTENCES: list[tuple[dict[str, Any], str]] = [
     ({"event": "table_started", "name": "Table 1"}, "The table starts: Table 1"),
     ({"event": "seat_taken", "seat": 2, "kind": "guest"}, "Seat 2 is taken"),
-    ({"event": "seat_taken", "seat": 2, "kind": "bot"}, "A bot takes seat 2"),
+    ({"event": "seat_taken", "seat": 2, "kind": "bot"}, "A bot sits down at seat 2"),
     (
         {"event": "seat_claimed", "seat": 2, "player": "40220173", "name": "Shorah"},
         "Shorah signs in at seat 2 (KI 40220173)",

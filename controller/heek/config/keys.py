@@ -261,6 +261,7 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("seats.hold_s", Seconds("0.5", "3"), "1", "a hold in the lobby (sign in, next game, rules)"),
     Key("seats.leave_s", Seconds("1", "10"), "3", "both outer buttons held: stand up"),
     Key("seats.late_join", Flag(), False, "sit down in a running match"),
+    Key("seats.bots", Choice(("never", "ask", "fill")), "never", "may the table take seats itself"),
     Key("ahyoheek.target", Whole(1, 9), 3, "of one kind to end a match"),
     Key(
         "ahyoheek.cycle",
@@ -343,7 +344,7 @@ SECTIONS: Final[tuple[str, ...]] = tuple(dict.fromkeys(key.name.partition(".")[0
 ARRAYS: Final[dict[str, tuple[Key, ...]]] = {"station": STATION_KEYS, "display": DISPLAY_KEYS}
 
 LATER: Final[frozenset[str]] = frozenset(
-    {"seats.bots", "seats.sign_in_hold_s"}
+    {"seats.sign_in_hold_s"}
     | {"acadmu.long_press_s", "acadmu.target", "acadmu.token_set", "acadmu.lenient"}
     | {"acadmu.auto_finish", "acadmu.turn_s"}
 )

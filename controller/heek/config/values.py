@@ -43,6 +43,8 @@ class SeatsConfig:
     hold: Duration
     leave: Duration
     late_join: bool
+    bots: str
+    """`never`, `ask` or `fill`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class Config:
             lobby=seats.lobby,
             lobby_idle=seats.lobby_idle,
             rematch=seats.rematch,
+            bots=seats.bots,
             late_join=seats.late_join,
             target=game.target,
             cycle=game.cycle,

@@ -115,7 +115,9 @@ def _fault(screen: Fault, image: Image.Image) -> None:
 def _lobby(screen: Lobby, image: Image.Image) -> None:
     _sides(image, screen.marks)
     middle = 30 if screen.who is None else 18
-    if screen.seconds is not None:
+    if screen.bots:
+        _ask_for_bots(image, screen.bots_s, (MIDDLE_PX, middle))
+    elif screen.seconds is not None:
         tall = (40, 34, 26)[min(len(str(screen.seconds)), 3) - 1]
         number = glyphs.number(screen.seconds, tall if screen.who is None else min(tall, 28))
         _centred(image, number, (MIDDLE_PX, middle - 1))
@@ -139,6 +141,11 @@ def _rules(screen: Rules, image: Image.Image) -> None:
         for row, kind in enumerate(KINDS):
             _repeated(image, kind, screen.target, (36, 10 + 21 * row), 21)
         _lines(image, (f"{screen.target} of a", "kind win"), (97, 31))
+    elif screen.page == 3:
+        _centred(image, glyphs.kind(Kind.PAGE), (34, 20))
+        _centred(image, glyphs.arrow(1, 0, 15), (MIDDLE_PX, 20))
+        _centred(image, _cogwheel(), (94, 20))
+        _text(image, "hold: bots sit down", (MIDDLE_PX, 44))
     else:
         _centred(image, glyphs.kind(Kind.PEN), (28, 20))
         _centred(image, glyphs.kind(Kind.BEETLE), (100, 20))
@@ -182,6 +189,7 @@ def _reveal(screen: Reveal, image: Image.Image) -> None:
             _boxed(image, f"{mark.leaving_s}{'!' * mark.stuck}", table_top.GLYPH_NOTES[mark.seat])
     unboxed = tuple(mark for mark in screen.marks if mark.leaving_s is None)
     _notes(image, unboxed, table_top.GLYPH_NOTES)
+    _bots(image, screen.marks, table_top.GLYPH_BOTS)
 
 
 @_paint.register
@@ -222,6 +230,7 @@ def _leaving(screen: Leaving, image: Image.Image) -> None:
     for mark in screen.marks:
         back = Look.FREE if mark.look is Look.FREE else Look.THIN
         _side(image, mark.seat, Look.FULL if mark.seat == screen.seat else back)
+    _bots(image, screen.marks, table_top.BOTS)
     _notes(image, screen.marks, table_top.NOTES)
     _centred(image, glyphs.number(screen.seconds, 38), (MIDDLE_PX, 20))
     x, y = _ARROWS[screen.seat]
@@ -298,6 +307,7 @@ def _sides(image: Image.Image, marks: tuple[Mark, ...]) -> None:
         _side(image, mark.seat, mark.look)
         if mark.leaving_s is not None:
             _boxed(image, str(mark.leaving_s), table_top.SIDES[mark.seat])
+    _bots(image, marks, table_top.BOTS)
     _notes(image, marks, table_top.NOTES)
 
 
@@ -317,6 +327,36 @@ def _notes(image: Image.Image, marks: tuple[Mark, ...], places: dict[Seat, Place
             _text(image, "!", places[mark.seat])
 
 
+def _bots(image: Image.Image, marks: tuple[Mark, ...], places: dict[Seat, Place]) -> None:
+    """The cogwheel at each seat that the table plays itself, with a dark rim on whatever lies below."""
+    cogwheel = glyphs.sign("bot" if places is table_top.BOTS else "bot_small")
+    for mark in marks:
+        if mark.bot:
+            x, y = places[mark.seat]
+            left, top = x - cogwheel.width // 2, y - cogwheel.height // 2
+            rim = (left - 1, top - 1, left + cogwheel.width + 1, top + cogwheel.height + 1)
+            image.paste(0, rim)
+            _stamp(image, cogwheel, (left, top))
+
+
+@lru_cache(maxsize=1)
+def _cogwheel() -> Image.Image:
+    small = glyphs.sign("bot_large")
+    return small.resize((2 * small.width, 2 * small.height), Image.Resampling.NEAREST)
+
+
+def _ask_for_bots(image: Image.Image, seconds: int | None, middle: Place) -> None:
+    """The middle button leads to bots; or, when they come by themselves, the seconds until then."""
+    x, y = middle
+    if seconds is None:
+        _text(image, "hold", (x - 24, y))
+        _centred(image, glyphs.kind(Kind.PAGE, glyphs.MEDIUM_PX), (x + 1, y))
+        _centred(image, _cogwheel(), (x + 26, y))
+    else:
+        _text(image, str(seconds), (x - 17, y), 2)
+        _centred(image, _cogwheel(), (x + 17, y))
+
+
 def _tallies(image: Image.Image, marks: tuple[Mark, ...], tallies: tuple[Tally, ...], target: int) -> None:
     """Each seat's collection beside its side of the table."""
     for mark in marks:
@@ -326,6 +366,7 @@ def _tallies(image: Image.Image, marks: tuple[Mark, ...], tallies: tuple[Tally, 
     for mark in marks:
         if mark.leaving_s is not None:
             _boxed(image, str(mark.leaving_s), table_top.BLOCK_SIDES[mark.seat])
+    _bots(image, marks, table_top.BLOCK_BOTS)
     _notes(image, marks, table_top.BLOCK_NOTES)
 
 

@@ -57,6 +57,8 @@ class Mark:
     leaving_s: int | None = None
     """Whole seconds until it stands up, while it is about to."""
     stuck: bool = False
+    bot: bool = False
+    """The table itself plays there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +117,17 @@ class Lobby(Screen):
     """Fewer than two sit."""
     who: tuple[Seat, str] | None
     """A signed-in player whose name is shown now."""
+    bots: bool = False
+    """Instead of waiting for one more: how to ask for bots, or when they come."""
+    bots_s: int | None = None
+    """On that page: whole seconds until they come unasked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules(Screen):
     name = "rules"
     page: int
-    """0: what beats what; 1: what wins; 2: how to leave."""
+    """0: what beats what; 1: what wins; 2: how to leave; 3: how to ask for bots."""
     ring: tuple[Kind, Kind, Kind]
     """Each beats the next, the last the first."""
     target: int

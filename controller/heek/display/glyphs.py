@@ -100,6 +100,39 @@ _SIGN_ART: Final = {
         .........
         .........
     """,
+    "bot": """
+        ...###...
+        .#.###.#.
+        ..#####..
+        ###...###
+        ###...###
+        ###...###
+        ..#####..
+        .#.###.#.
+        ...###...
+    """,
+    "bot_large": """
+        ....###....
+        .##.###.##.
+        .#########.
+        ..###.###..
+        ####...####
+        ###.....###
+        ####...####
+        ..###.###..
+        .#########.
+        .##.###.##.
+        ....###....
+    """,
+    "bot_small": """
+        ..#.#..
+        .#####.
+        ##...##
+        .#...#.
+        ##...##
+        .#####.
+        ..#.#..
+    """,
     "watching": """
         .##.
         ####
@@ -119,7 +152,7 @@ def from_art(art: str) -> Image.Image:
 
 @lru_cache(maxsize=64)
 def sign(name: str) -> Image.Image:
-    """A small sign by name: `not_saving`, `sudden_death`, `pip`, `no_pip`, `no_throw`, `watching`."""
+    """A small sign by name: a key of `_SIGN_ART`."""
     return from_art(_SIGN_ART[name])
 
 

@@ -50,6 +50,7 @@ _RULES_PAGE: Final[Duration] = 4 * SECOND
 _FAULT_PAGE: Final[Duration] = 3 * SECOND
 _THROWS_FIRST: Final[Duration] = 2500 * MILLISECOND
 _RULES_PAGES: Final = 3
+"""One more where there may be bots."""
 
 
 def screen(view: View, now: Instant, cycle: str = "pen-page-beetle", table: str = "") -> Screen:
@@ -132,8 +133,10 @@ def _ticks(view: View, now: Instant) -> Iterator[Instant]:
     elif view.phase in (Phase.LOBBY, Phase.RESUME):
         if any(row.state is SeatState.UNCONFIRMED for row in view.seats):
             yield _next_of(since, _BLINK, now)
-        if view.phase is Phase.LOBBY and len(_names(view)) > 1:
+        if view.phase is Phase.LOBBY and (len(_names(view)) > 1 or _may_have_bots(view)):
             yield _next_of(since, _NAME_PAGE, now)
+        if view.phase is Phase.LOBBY and view.bots_at is not None:
+            yield from _next_second(view.bots_at, now)
         if view.phase is Phase.LOBBY and view.rules_since is not None:
             yield _next_of(view.rules_since, _RULES_PAGE, now)
     elif view.phase is Phase.REVEAL:
@@ -185,6 +188,7 @@ def _marks(view: View, now: Instant) -> tuple[Mark, ...]:
             _look(view, row, now),
             None if row.leaves_at is None else _seconds_until(row.leaves_at, now),
             bool(row.stuck),
+            row.bot,
         )
         for row in view.seats
         if row.state is not SeatState.ABSENT
@@ -252,15 +256,26 @@ def _names(view: View) -> list[tuple[Seat, str]]:
 
 
 def _lobby(view: View, now: Instant) -> Lobby:
-    sitting = [row for row in view.seats if row.state not in (SeatState.ABSENT, SeatState.FREE)]
     names = _names(view)
+    bots = _may_have_bots(view) and (now - view.since) // _NAME_PAGE % 2 == 1
     return Lobby(
         marks=_marks(view, now),
         not_saving=view.not_saving,
         seconds=None if view.until is None else _seconds_until(view.until, now),
-        alone=len(sitting) < 2,
+        alone=_sitting(view) < 2,
         who=names[(now - view.since) // _NAME_PAGE % len(names)] if names else None,
+        bots=bots,
+        bots_s=_seconds_until(view.bots_at, now) if bots and view.bots_at is not None else None,
     )
+
+
+def _sitting(view: View) -> int:
+    return sum(row.state not in (SeatState.ABSENT, SeatState.FREE) for row in view.seats)
+
+
+def _may_have_bots(view: View) -> bool:
+    """Somebody waits alone and could have company."""
+    return view.bots_allowed and view.until is None and _sitting(view) == 1
 
 
 def _rules(view: View, since: Instant, now: Instant, cycle: str) -> Rules:
@@ -268,7 +283,7 @@ def _rules(view: View, since: Instant, now: Instant, cycle: str) -> Rules:
     return Rules(
         marks=_marks(view, now),
         not_saving=view.not_saving,
-        page=(now - since) // _RULES_PAGE % _RULES_PAGES,
+        page=(now - since) // _RULES_PAGE % (_RULES_PAGES + view.bots_allowed),
         ring=(first, second, third),
         target=view.target,
     )

@@ -49,6 +49,15 @@ EDGE_NOTES: Final[dict[Seat, Place]] = {1: (84, 59), 2: (3, 41), 3: (3, 5), 4: (
 GLYPH_NOTES: Final[dict[Seat, Place]] = {1: (83, 57), 2: (37, 42), 3: (16, 7), 4: (111, 7), 5: (90, 42)}
 """Where "!" and the seconds of a leaver stand beside the big glyphs."""
 
+BOTS: Final[dict[Seat, Place]] = {1: (64, 59), 2: (13, 46), 3: (20, 14), 4: (107, 14), 5: (114, 46)}
+"""Where the cogwheel of a bot stands: in the middle of its side of the table."""
+
+BLOCK_BOTS: Final[dict[Seat, Place]] = {1: (45, 60), 2: (3, 27), 3: (5, 4), 4: (122, 4), 5: (124, 27)}
+"""Where a small one stands where there are blocks of pips."""
+
+GLYPH_BOTS: Final[dict[Seat, Place]] = {1: (44, 59), 2: (16, 60), 3: (17, 20), 4: (110, 20), 5: (111, 60)}
+"""Where a small one stands beside the big glyphs."""
+
 _Ends: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 _ENDS: Final[dict[Seat, _Ends]] = {
     1: ((37.0, 60.5), (91.0, 60.5)),

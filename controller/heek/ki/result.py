@@ -51,7 +51,7 @@ def record_of(
         seats=tuple(
             RecordSeat(
                 seat=entry.seat,
-                kind="guest" if entry.player is None else "player",
+                kind="bot" if entry.bot else "guest" if entry.player is None else "player",
                 player=entry.player,
                 name=entry.name,
                 stake=entry.stake,

@@ -28,6 +28,7 @@ def view_of(
     round_: Round | None,
     stuck: Mapping[Seat, frozenset[Kind]],
     rules_since: Instant | None,
+    bots_at: Instant | None,
 ) -> View:
     """The frozen view of a session in this state."""
     outcome = match.state.outcome if match is not None else None
@@ -52,6 +53,8 @@ def view_of(
         by=won.by if won is not None else None,
         void=outcome.reason if isinstance(outcome, Void) else None,
         rules_since=rules_since,
+        bots_allowed=settings.bots != "never",
+        bots_at=bots_at,
     )
 
 
@@ -73,6 +76,7 @@ def _seat_view(
         seat=seat,
         state=occupant.state if occupant is not None else state,
         name=occupant.name if occupant is not None else None,
+        bot=occupant is not None and occupant.bot,
         collection=match.state.collections.get(seat) if match is not None else None,
         in_round=round_ is not None and seat in round_.seats,
         thrown=playing and round_ is not None and seat in round_.throws,

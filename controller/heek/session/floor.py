@@ -6,8 +6,9 @@ one that sees to it that `at` never goes back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from heek.clock import Instant
 from heek.kinds import Seat
@@ -16,6 +17,9 @@ from heek.session.inputs import Claimed
 from heek.session.phases import Phase, Step, next_phase
 from heek.session.seating import Seating
 from heek.session.state import MatchResult
+
+Timer: TypeAlias = "tuple[Instant, Callable[[Instant], None]]"
+"""When, and what passes then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +66,21 @@ class Floor:
         """Tell that a press did not count."""
         self.emit(ev.PressIgnored(at, seat, reason))
 
-    def sit_down(self, seat: Seat, at: Instant) -> None:
-        self.seating.sit_down(seat, at)
-        self.emit(ev.SeatTaken(at, seat))
+    def sit_down(self, seat: Seat, at: Instant, *, bot: bool = False) -> None:
+        self.seating.sit_down(seat, at, bot=bot)
+        self.emit(ev.SeatTaken(at, seat, "bot" if bot else "guest"))
 
     def confirm(self, seat: Seat, at: Instant) -> None:
         self.seating.confirm(seat, at)
         self.emit(ev.SeatReady(at, seat))
 
     def vacate(self, reasons: Mapping[Seat, str], at: Instant) -> tuple[Seat, ...]:
-        """Seats stand up at one instant; gives them in order. What follows is for others to judge."""
+        """Seats stand up at one instant; gives them in order. What follows is for others to judge.
+
+        When the last person goes, all bots go along.
+        """
+        if not set(self.seating.people()) - set(reasons):
+            reasons = dict.fromkeys(self.seating.bots(), "leave") | dict(reasons)
         seats = tuple(sorted(reasons))
         for seat in seats:
             del self.seating.occupants[seat]

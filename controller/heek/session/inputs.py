@@ -108,6 +108,20 @@ class Claimed(Input):
 
 
 @dataclass(frozen=True, slots=True)
+class BotsAsked(Input):
+    """A visitor asks the table to take the free seats itself; nothing comes of it outside the lobby."""
+
+    order: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BotsDismissed(Input):
+    """A visitor asks the bots to stand up again; nothing comes of it outside the lobby."""
+
+    order: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorReset(Input):
     """The operator sends everybody away."""
 

@@ -30,16 +30,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
-from heek.clock import SECOND, Duration, Instant
+from heek.clock import Instant
 from heek.errors import IllegalAction
 from heek.games.ahyoheek import Void
 from heek.kinds import Kind, Seat
 from heek.session import events as ev
+from heek.session.bot_throws import BotThrows
 from heek.session.exposure import view_of
-from heek.session.floor import Effects, Floor
+from heek.session.floor import Effects, Floor, Timer
 from heek.session.inputs import (
+    BotsAsked,
+    BotsDismissed,
     ButtonHeld,
     Claimed,
     HealReported,
@@ -55,6 +58,7 @@ from heek.session.inputs import (
     StoodStill,
     StuckReported,
 )
+from heek.session.lobby import Lobby
 from heek.session.phases import Phase, Step
 from heek.session.play import ROUND_OPEN, Play
 from heek.session.points import KnownPoints
@@ -63,20 +67,19 @@ from heek.session.settings import SessionSettings
 from heek.session.state import KEPT_VERSION, Kept, KeptSeat
 from heek.session.view import SeatState, View
 
-RULES_SHOWN: Final[Duration] = 12 * SECOND
-"""How long the rules stay on the OLED if nobody presses; our choice, long enough to read three pages."""
-
-_Timer: TypeAlias = "tuple[Instant, Callable[[Instant], None]]"
-"""When, and what passes then."""
-
 IN_MATCH: Final = ROUND_OPEN | {Phase.REVEAL, Phase.RESUME}
+
+
+def _no_luck(_count: int) -> bytes:
+    raise IllegalAction("no bot may sit at this table, so there is nothing to draw for")
 
 
 class Session:
     """One table's session.
 
-    `new_match_id` draws the match's UUID; `own_deltas` are what this table reported, or will report,
-    of each player and the KI has not acknowledged yet; `told_points` what the KI told of them last.
+    `new_match_id` draws the match's UUID. `random_bytes` gives so many bytes to the bots; it must be there
+    unless `settings.bots` is `never` (IllegalAction). `own_deltas` are what this table reported, or will
+    report, of each player and the KI has not acknowledged yet; `told_points` what the KI told of them last.
     """
 
     def __init__(
@@ -84,9 +87,12 @@ class Session:
         settings: SessionSettings,
         *,
         new_match_id: Callable[[], str],
+        random_bytes: Callable[[int], bytes] | None = None,
         own_deltas: Mapping[str, int] | None = None,
         told_points: Mapping[str, int] | None = None,
     ) -> None:
+        if random_bytes is None and settings.bots != "never":
+            raise IllegalAction("a table with bots needs a source of randomness; give it random_bytes")
         self._settings = settings
         self._floor = Floor()
         self._points = KnownPoints(own_deltas or {}, told_points)
@@ -95,8 +101,10 @@ class Session:
             settings,
             self._points,
             new_match_id,
+            BotThrows(random_bytes or _no_luck),
             on_idle=lambda at: self._abandon(at, "idle"),
         )
+        self._lobby = Lobby(self._floor, settings, self._play.start)
         self._held_back: list[Input] = []
         """Inputs that lie behind a round which may not be compared yet."""
         self._leaving: list[Seat] = []
@@ -104,13 +112,8 @@ class Session:
         self._stuck: dict[Seat, frozenset[Kind]] = {}
         self._untold: list[tuple[int, StuckReported | HealReported]] = []
         """What contacts did that closed in the round of that number: their button may be a throw."""
-        self._rules_since: Instant | None = None
-        self._emptied_at: Instant = 0
-        """When a match, or a lobby that all stood up from, gave way to the present lobby or attract."""
-        self._was: dict[Seat, str] = {}
-        """What a press was until then, by seat; at all others `not_seated`."""
         self._view: View | None = None
-        self._timer: _Timer | None = None
+        self._timer: Timer | None = None
         self._timer_known = False
 
     # The doors
@@ -128,7 +131,8 @@ class Session:
                 self._play.match,
                 self._play.round,
                 self._stuck,
-                self._rules_since,
+                self._lobby.rules_since,
+                self._lobby.fills_at(),
             )
         return self._view
 
@@ -205,9 +209,13 @@ class Session:
                 self._warn(seat, None)
             case LeaveHeld(at, seat):
                 self._leave_held(at, seat)
-            case ButtonHeld(at, _, button):
-                if button is Kind.BEETLE and self._floor.phase is Phase.LOBBY:
-                    self._rules_since = at
+            case ButtonHeld(at, seat, button):
+                if self._floor.phase is Phase.LOBBY:
+                    self._lobby.hold(at, seat, button)
+            case BotsAsked(at):
+                self._lobby.ask_bots(at)
+            case BotsDismissed(at):
+                self._lobby.dismiss_bots(at)
             case StuckReported() | HealReported():
                 self._report_contact(item)
             case Claimed():
@@ -227,7 +235,8 @@ class Session:
         contact = (report.seat, report.button)
         kept_back = any((each.seat, each.button) == contact for _, each in self._untold)
         if isinstance(report, StuckReported) and round_ is not None:
-            kept_back = report.seat in round_.seats and report.since >= round_.opened
+            thrower = report.seat in round_.seats and report.seat not in round_.bots
+            kept_back = thrower and report.since >= round_.opened
         if kept_back:
             self._untold.append((round_.number if round_ is not None else 0, report))
         else:
@@ -253,35 +262,18 @@ class Session:
         if self._play.late_delivery(at, seat):
             return
         if self._floor.phase in (Phase.ATTRACT, Phase.LOBBY):
-            if at < self._emptied_at:
-                self._floor.ignore(at, seat, self._was.get(seat, "not_seated"))
-            else:
-                self._press_in_lobby(at, seat)
+            self._lobby.press(at, seat)
         else:
             self._play.press(at, seat, button)
 
-    def _press_in_lobby(self, at: Instant, seat: Seat) -> None:
-        self._rules_since = None
-        occupant = self._floor.seating.occupants.get(seat)
-        if occupant is None:
-            self._floor.sit_down(seat, at)
-            if self._floor.phase is Phase.ATTRACT:
-                self._floor.go(Step.SEAT_TAKEN, at)
-            self._floor.seating.count(at)
-        elif not occupant.confirmed:
-            self._floor.confirm(seat, at)
-        elif occupant.state is SeatState.TAKEN:
-            occupant.state = SeatState.READY
-            self._floor.emit(ev.SeatReady(at, seat))
-
     def _warn(self, seat: Seat, leaves_at: Instant | None) -> None:
         occupant = self._floor.seating.occupants.get(seat)
-        if occupant is not None:
+        if occupant is not None and not occupant.bot:
             occupant.leaves_at = leaves_at
 
     def _leave_held(self, at: Instant, seat: Seat) -> None:
         self._warn(seat, None)
-        if seat not in self._floor.seating.occupants:
+        if not self._floor.seating.person_at(seat):
             return
         round_ = self._play.round
         if self._floor.phase is Phase.SETTLE and round_ is not None and round_.after_close(at):
@@ -310,9 +302,8 @@ class Session:
             leaving, self._leaving = self._leaving, []
             self._stand_up(dict.fromkeys(leaving, "leave"), at)
         self._play.close_if_all_thrown()
-        if self._floor.phase is Phase.LOBBY and self._floor.seating.starts_at_once():
-            self._start_match(at)
-        elif self._floor.phase is Phase.RESUME and not self._floor.seating.unconfirmed():
+        self._lobby.end_of_edges(at)
+        if self._floor.phase is Phase.RESUME and not self._floor.seating.unconfirmed():
             self._play.open_round(Step.REOPENED, at)
 
     # Timers
@@ -334,28 +325,25 @@ class Session:
         self._view = None
         self._timer_known = False
 
-    def _next_timer(self) -> _Timer | None:
+    def _next_timer(self) -> Timer | None:
         """The earliest timer, worked out once after each change."""
         if not self._timer_known:
             self._timer = min(self._timers(), key=lambda each: each[0], default=None)
             self._timer_known = True
         return self._timer
 
-    def _timers(self) -> list[_Timer]:
+    def _timers(self) -> list[Timer]:
         """All timers that run; of several at one instant the one that stands first passes first."""
         settings = self._settings
-        timers: list[_Timer] = []
+        timers: list[Timer] = []
         if self._play.standstills:
             timers.append((self._play.standstills[0].ended, self._play.end_standstill))
+        bots_due = self._play.bots_due()
+        if bots_due is not None:
+            timers.append((bots_due, self._play.throw_bots))
         match self._floor.phase:
             case Phase.LOBBY:
-                if self._floor.seating.unconfirmed():
-                    timers.append((self._floor.since + settings.rematch, self._end_rematch))
-                start = self._floor.seating.starts_at(settings.lobby)
-                if start is not None:
-                    timers.append((start, self._start_match))
-                if self._floor.seating.fewer_since is not None:
-                    timers.append((self._floor.seating.fewer_since + settings.lobby_idle, self._end_lobby))
+                timers += self._lobby.timers()
             case Phase.COUNTDOWN:
                 deadline = self._play.round.deadline if self._play.round is not None else None
                 if deadline is not None and not self._play.stood_still_at(deadline):
@@ -374,8 +362,6 @@ class Session:
             timers.append((self._play.last_throw + settings.idle, lambda at: self._abandon(at, "idle")))
         if self._untold and not self._plays(self._untold[0][0]):
             timers.append((self._floor.since, self._tell_untold))
-        if self._rules_since is not None:
-            timers.append((self._rules_since + RULES_SHOWN, self._end_rules))
         return timers
 
     def _phase_end(self) -> Instant | None:
@@ -383,10 +369,7 @@ class Session:
         settings = self._settings
         match self._floor.phase:
             case Phase.LOBBY:
-                start = self._floor.seating.starts_at(settings.lobby)
-                if start is None and self._floor.seating.unconfirmed():
-                    return self._floor.since + settings.rematch
-                return start
+                return self._lobby.until()
             case Phase.COUNTDOWN:
                 return self._play.round.deadline if self._play.round is not None else None
             case Phase.REVEAL:
@@ -402,28 +385,16 @@ class Session:
         round_ = self._play.round
         return self._floor.phase in ROUND_OPEN and round_ is not None and round_.number == number
 
-    def _end_rules(self, _at: Instant) -> None:
-        self._rules_since = None
-
     def _end_reveal(self, at: Instant) -> None:
         self._play.open_round(Step.REOPENED, at)
 
-    def _end_rematch(self, at: Instant) -> None:
-        self._stand_up(dict.fromkeys(self._floor.seating.unconfirmed(), "rematch"), at)
-        if self._floor.phase is Phase.LOBBY and self._floor.seating.starts_at_once():
-            self._start_match(at)
-
-    def _end_lobby(self, at: Instant) -> None:
-        self._stand_up(dict.fromkeys(self._floor.seating.occupants, "idle"), at)
-
     def _end_match_over(self, at: Instant) -> None:
         self._play.abandon()
-        self._give_way(at, "match_closed")
-        if not self._floor.seating.occupants:
+        self._lobby.give_way(at, "match_closed")
+        if self._floor.seating.occupants:
+            self._lobby.reopen(at)
+        else:
             self._floor.go(Step.ALL_STOOD_UP, at)
-            return
-        self._floor.go(Step.LOBBY_OPENED, at)
-        self._floor.seating.reopen(at)
 
     def _end_resume(self, at: Instant) -> None:
         absent = self._floor.seating.unconfirmed()
@@ -432,42 +403,27 @@ class Session:
         if self._floor.phase is Phase.RESUME:
             self._play.open_round(Step.REOPENED, at)
 
-    # Sitting down to play, and standing up
-
-    def _start_match(self, at: Instant) -> None:
-        self._rules_since = None
-        self._play.start(at)
+    # Standing up
 
     def _stand_up(self, reasons: Mapping[Seat, str], at: Instant) -> None:
         """Seats stand up at one instant, in whatever phase."""
-        if self._floor.phase is not Phase.LOBBY:
+        if self._floor.phase is Phase.LOBBY:
+            self._lobby.stand_up(reasons, at)
+        else:
             self._play.stand_up(reasons, at)
-            return
-        if len(reasons) == len(self._floor.seating.occupants):
-            self._give_way(at, "late")
-        self._floor.vacate(reasons, at)
-        self._floor.seating.count(at)
-        if not self._floor.seating.occupants:
-            self._floor.go(Step.ALL_STOOD_UP, at)
-            self._floor.seating.fewer_since = self._rules_since = None
-
-    def _give_way(self, at: Instant, reason: str) -> None:
-        """Who sits now will sit no more, or has to confirm: a press of before is none of the present."""
-        self._emptied_at = at
-        self._was = dict.fromkeys(self._floor.seating.occupants, reason)
 
     def _abandon(self, at: Instant, reason: str) -> None:
         """Void by idle or operator, or a reset outside a match: all stand up at that instant."""
         match = self._play.match if self._floor.phase in IN_MATCH else None
         if self._floor.phase is not Phase.ATTRACT:
-            self._give_way(at, "match_closed" if self._floor.phase is Phase.MATCH_OVER else "late")
+            self._lobby.give_way(at, "match_closed" if self._floor.phase is Phase.MATCH_OVER else "late")
         if match is not None:
             self._floor.emit(ev.MatchVoid(at, match.id, reason))
         self._floor.vacate(dict.fromkeys(self._floor.seating.occupants, reason), at)
         self._floor.seating = Seating()
         self._leaving = []
         self._play.abandon()
-        self._rules_since = None
+        self._lobby.rules_since = None
         if match is not None:
             self._floor.go(Step.MATCH_ABANDONED, at)
         elif self._floor.phase is not Phase.ATTRACT:
@@ -487,7 +443,8 @@ class Session:
             match.forget_players()
         for seat, who in sorted(kept.seats.items()):
             known = who if short_cut else KeptSeat(None, None)
-            self._floor.seating.occupants[seat] = Occupant(SeatState.UNCONFIRMED, known.player, known.name)
+            state = SeatState.TAKEN if who.bot else SeatState.UNCONFIRMED
+            self._floor.seating.occupants[seat] = Occupant(state, known.player, known.name, who.bot)
         self._play.match = match
         if not self._settings.resume:
             match.state = replace(match.state, outcome=Void("power"))

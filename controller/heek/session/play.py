@@ -16,6 +16,7 @@ from heek.games import ahyoheek
 from heek.games.ahyoheek import MatchState, Rules, Void, Won
 from heek.kinds import Kind, Seat
 from heek.session import events as ev
+from heek.session.bot_throws import BotThrows, pace_alone, pace_of_countdown
 from heek.session.floor import Floor
 from heek.session.inputs import StoodStill
 from heek.session.phases import Phase, Step
@@ -41,12 +42,14 @@ class Play:
         settings: SessionSettings,
         points: KnownPoints,
         new_match_id: Callable[[], str],
+        bots: BotThrows,
         on_idle: Callable[[Instant], None],
     ) -> None:
         self._floor = floor
         self._settings = settings
         self._points = points
         self._new_match_id = new_match_id
+        self._bots = bots
         self._on_idle = on_idle
         self.match: Match | None = None
         self.round: Round | None = None
@@ -74,7 +77,8 @@ class Play:
         for match_id, round_ in reversed(self._closed_rounds):
             if round_.closed is None or at > round_.closed:
                 break
-            if seat in round_.seats and round_.opened + self._settings.guard <= at:
+            thrower = seat in round_.seats and seat not in round_.bots
+            if thrower and round_.opened + self._settings.guard <= at:
                 return match_id, round_
         return None
 
@@ -86,7 +90,7 @@ class Play:
         compared with it stays as it was shown, and is flagged.
         """
         round_ = self.round if self._floor.phase in ROUND_OPEN else None
-        if round_ is None or not round_.take_out(seat, at, button):
+        if round_ is None or seat in round_.bots or not round_.take_out(seat, at, button):
             self._flag_revoked(at, seat, button)
             return
         self._floor.ignore(at, seat, reason)
@@ -102,7 +106,7 @@ class Play:
 
     def _flag_revoked(self, at: Instant, seat: Seat, button: Kind) -> None:
         for match_id, round_ in self._closed_rounds:
-            if (at, button) in round_.throws.get(seat, []):
+            if seat not in round_.bots and (at, button) in round_.throws.get(seat, []):
                 self._flag(match_id, round_, at, seat)
 
     def _flag(self, match_id: str, round_: Round, at: Instant, seat: Seat) -> None:
@@ -111,8 +115,11 @@ class Play:
         self._floor.emit(ev.LateDelivery(at, seat, match_id, round_.number))
 
     def press(self, at: Instant, seat: Seat, button: Kind) -> None:
-        """A press while a match is played or shown: a throw, a seat taken, or a reason why not."""
-        seated = seat in self._floor.seating.occupants
+        """A press while a match is played or shown: a throw, a seat taken, or a reason why not.
+
+        Nobody sits where the table plays itself, yet the seat is not free.
+        """
+        seated = self._floor.seating.person_at(seat)
         if self._floor.phase is Phase.RESUME:
             self._press_in_resume(at, seat, seated)
         elif self._floor.phase is Phase.MATCH_OVER:
@@ -140,9 +147,7 @@ class Play:
             self._floor.ignore(at, seat, "locked")
         else:
             if round_.accept(seat, at, button):
-                if seat not in round_.locked:
-                    round_.locked.add(seat)
-                    self._floor.emit(ev.ThrowLocked(at, seat))
+                self._lock(round_, seat, at)
             elif not self._settings.allow_change:
                 # It closed before the one that was taken for the first, and was delivered after it.
                 stamp, _ = round_.throws[seat].pop()
@@ -156,6 +161,7 @@ class Play:
             and self._floor.phase is Phase.REVEAL
             and match is not None
             and not match.state.tied
+            and seat not in self._floor.seating.occupants
             and at >= self._floor.since
         ):
             match.join(seat)
@@ -191,12 +197,17 @@ class Play:
             settings.sudden_death_limit,
             settings.winnerless_limit,
         )
+        rated = not self._floor.seating.bots()
         entries = []
         for seat in seats:
-            occupants[seat].state = SeatState.TAKEN
-            player = occupants[seat].player
-            entries.append(Entry(seat, player, occupants[seat].name, self._points.stake(player)))
-        match = Match(self._new_match_id(), ahyoheek.initial(seats, rules), entries, started_at=at)
+            who = occupants[seat]
+            who.state = SeatState.TAKEN
+            stake = self._points.stake(who.player) if rated else 0
+            entries.append(Entry(seat, who.player, who.name, stake, bot=who.bot))
+        match = Match(
+            self._new_match_id(), ahyoheek.initial(seats, rules), entries, started_at=at, rated=rated
+        )
+        self._bots.forget()
         self.match = match
         self._floor.seating.fewer_since = None
         self.last_throw = at
@@ -228,11 +239,42 @@ class Play:
         if at is not None and not self.stood_still_at(at) and (round_.closed is None or at < round_.closed):
             self._close(round_, at)
 
+    def bots_due(self) -> Instant | None:
+        """When the table throws next at a seat of its own; None: not before somebody does something."""
+        if self.round is None or self._floor.phase not in ROUND_IN_PLAY:
+            return None
+        due = self.round.bots_due()
+        return due[0][0] if due and not self.stood_still_at(due[0][0]) else None
+
+    def throw_bots(self, at: Instant) -> None:
+        """The table throws at those of its own seats whose time has come."""
+        round_ = self.round
+        if round_ is None:
+            raise IllegalAction("there is no round for a bot to throw in")
+        for due, seat in round_.bots_due():
+            if due <= at:
+                round_.accept(seat, due, round_.bots[seat].kind)
+                self._lock(round_, seat, due)
+                if round_.of_bots_alone:
+                    # Elsewhere only people keep a match from being idle.
+                    self.last_throw = max(self.last_throw, due)
+        self.start_countdown_if_thrown()
+        self.close_if_all_thrown()
+
+    def _lock(self, round_: Round, seat: Seat, at: Instant) -> None:
+        if seat not in round_.locked:
+            round_.locked.add(seat)
+            self._floor.emit(ev.ThrowLocked(at, seat))
+
     def _close(self, round_: Round, at: Instant) -> None:
         if self._floor.phase is Phase.COUNTDOWN:
             self._floor.go(Step.CLOSED, at)
         self._floor.since = at
-        for stamp, seat in round_.close(at):
+        late = round_.close(at)
+        for seat in round_.seats:
+            if seat in round_.bots and seat in round_.throws:
+                self._lock(round_, seat, at)
+        for stamp, seat in late:
             self._floor.ignore(stamp, seat, "late")
 
     def pass_deadline(self, at: Instant) -> None:
@@ -261,14 +303,24 @@ class Play:
             return
         match.round += 1
         seats = ahyoheek.may_throw(match.state)
-        self.round = Round(match.round, seats, at, bool(match.state.tied))
+        round_ = self.round = Round(match.round, seats, at, bool(match.state.tied))
+        if bots := [seat for seat in seats if seat in self._floor.seating.bots()]:
+            round_.bots = self._bots.decide(bots, match.state, match.rounds)
+        self._pace_bots_alone(round_, at)
         self._floor.go(step, at)
         self._floor.emit(ev.RoundOpened(at, match.id, match.round, seats))
         if self._settings.timer == "fixed":
-            self._start_countdown(self.round, at, at + self._settings.countdown)
+            self._start_countdown(round_, at, at + self._settings.countdown)
+
+    def _pace_bots_alone(self, round_: Round, at: Instant) -> None:
+        """If no person may throw in the round that is open, or none any more, nobody waits for one."""
+        if round_.pace is None and round_.of_bots_alone and self._settings.timer == "first_throw":
+            round_.pace = pace_alone(max(at, round_.opened + self._settings.guard))
 
     def _start_countdown(self, round_: Round, at: Instant, deadline: Instant) -> None:
         round_.deadline = deadline
+        if round_.pace is None:
+            round_.pace = pace_of_countdown(at, round_.opened + self._settings.guard, deadline)
         self._floor.go(Step.COUNTDOWN_STARTED, at)
         self._floor.emit(ev.CountdownStarted(at, self._match_id(), round_.number, deadline))
 
@@ -282,7 +334,8 @@ class Play:
         match.state = ahyoheek.apply(before, ahyoheek.RoundClosed(throws))
         score = match.state.score
         leave_after, self.leave_after = self.leave_after, []
-        leaving = dict.fromkeys(ahyoheek.missed_out(match.state), "missed")
+        missed = [seat for seat in ahyoheek.missed_out(match.state) if self._floor.seating.person_at(seat)]
+        leaving = dict.fromkeys(missed, "missed")
         leaving |= dict.fromkeys(leave_after, "leave")
         if score is None or score.void:
             self._break_off(round_, at, "throws")
@@ -356,6 +409,7 @@ class Play:
         in_play = self._floor.phase in ROUND_OPEN and round_ is not None
         if in_play and round_ is not None:
             round_.withdraw(seats, at)
+            self._pace_bots_alone(round_, at)
         if match.state.outcome is not None:
             self._decide(match, at)
         elif before.tied and not set(before.tied) - set(seats):

@@ -1,4 +1,8 @@
-"""Who sits where, and what a lobby waits for before a match may start."""
+"""Who sits where, and what a lobby waits for before a match may start.
+
+Bots sit at the table for somebody's sake: they confirm when a person has, they stand up with the last
+person, and nothing that waits for people counts them as one.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,8 @@ class Occupant:
     state: SeatState = SeatState.TAKEN
     player: str | None = None
     name: str | None = None
+    bot: bool = False
+    """The table itself plays here."""
     leaves_at: Instant | None = None
     """When the seat will stand up, once it has been warned of it."""
 
@@ -42,9 +48,12 @@ class Seating:
     """When anybody last sat down, confirmed or stood up."""
     fewer_since: Instant | None = None
     """Since when there have been fewer than two; None: there are two, or this is no lobby."""
+    bots_dismissed: bool = False
+    """Somebody has sent the bots away: they do not come back unasked while anybody sits."""
 
-    def sit_down(self, seat: Seat, at: Instant) -> None:
-        self.occupants[seat] = Occupant()
+    def sit_down(self, seat: Seat, at: Instant, *, bot: bool = False) -> None:
+        """A person, or the table itself, which is ready at once."""
+        self.occupants[seat] = Occupant(SeatState.READY if bot else SeatState.TAKEN, bot=bot)
         self.last_joined = max(self.last_joined, at)
 
     def confirm(self, seat: Seat, at: Instant) -> None:
@@ -57,6 +66,10 @@ class Seating:
         occupant = self.occupants.get(seat)
         if occupant is None:
             raise IllegalAction(f"seat {seat} is empty and cannot be claimed; press a button there first")
+        if occupant.bot:
+            raise IllegalAction(
+                f"a bot plays at seat {seat}, so it cannot be claimed; press a button there first"
+            )
         other = next((each for each, who in self.occupants.items() if who.player == player), None)
         if other is not None and other != seat:
             raise IllegalAction(f"player {player} already sits at seat {other} and cannot claim seat {seat}")
@@ -81,6 +94,35 @@ class Seating:
     def unconfirmed(self) -> list[Seat]:
         return [seat for seat, each in self.occupants.items() if not each.confirmed]
 
+    def people(self) -> list[Seat]:
+        """The seats at which somebody sits who is not the table itself."""
+        return [seat for seat, each in self.occupants.items() if not each.bot]
+
+    def bots(self) -> list[Seat]:
+        return [seat for seat, each in self.occupants.items() if each.bot]
+
+    def person_at(self, seat: Seat) -> bool:
+        occupant = self.occupants.get(seat)
+        return occupant is not None and not occupant.bot
+
+    def somebody_is_here(self) -> bool:
+        """A person sits who has pressed since this lobby opened."""
+        return any(each.confirmed and not each.bot for each in self.occupants.values())
+
+    def waits_alone(self) -> Occupant | None:
+        """The only one who sits, a person who has confirmed; None: nobody, or there are more."""
+        if len(self.occupants) != 1 or not self.somebody_is_here():
+            return None
+        (alone,) = self.occupants.values()
+        return alone
+
+    def fills_at(self, lobby: Duration) -> Instant | None:
+        """When the table takes the free seats for the one who waits alone; at once, in the past, if ready."""
+        alone = self.waits_alone()
+        if alone is None or self.bots_dismissed:
+            return None
+        return self.changed if alone.state is SeatState.READY else max(self.last_joined + lobby, self.changed)
+
     def starts_at(self, lobby: Duration) -> Instant | None:
         """When a match starts if nobody does anything more; None: somebody has to."""
         if len(self.occupants) < ROUND_MINIMUM or self.unconfirmed():
@@ -98,4 +140,4 @@ class Seating:
 
     def kept(self) -> dict[Seat, KeptSeat]:
         """What of it survives a power cut."""
-        return {seat: KeptSeat(who.player, who.name) for seat, who in sorted(self.occupants.items())}
+        return {seat: KeptSeat(who.player, who.name, who.bot) for seat, who in sorted(self.occupants.items())}

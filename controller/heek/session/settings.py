@@ -35,6 +35,8 @@ class SessionSettings:
     lobby: Duration = 10 * SECOND
     lobby_idle: Duration = 60 * SECOND
     rematch: Duration = 15 * SECOND
+    bots: str = "never"
+    """`never`, `ask` or `fill`: whether the table may take seats itself."""
     late_join: bool = False
     target: int = 3
     cycle: str = "pen-page-beetle"

@@ -15,6 +15,7 @@ from heek.clock import Instant
 from heek.errors import JournalError
 from heek.games.ahyoheek import MatchState, RoundScore, SeatJoined, SeatsLeft, apply
 from heek.kinds import Kind, Seat
+from heek.session.bot_throws import BotThrow, Pace
 from heek.session.phases import Phase
 
 KEPT_VERSION: Final = 1
@@ -30,6 +31,7 @@ class Entry:
     name: str | None
     stake: int
     playing: bool = True
+    bot: bool = False
 
 
 @dataclass(slots=True)
@@ -42,7 +44,7 @@ class Match:
     started_at: Instant | None
     """None: it was started by a process that is no more."""
     rated: bool = True
-    """False once a signed-in player's identity was lost to a power cut."""
+    """False with a bot in it, and once a signed-in player's identity was lost to a power cut."""
     round: int = 0
     """The number of the round opened last."""
     rounds: list[dict[Seat, Kind | None]] = field(default_factory=list)
@@ -98,6 +100,25 @@ class Round:
     score: RoundScore | None = None
     """Once it has been compared and revealed."""
     revealed: dict[Seat, Kind | None] = field(default_factory=dict)
+    bots: dict[Seat, BotThrow] = field(default_factory=dict, repr=False)
+    """What the table itself throws in this round, decided when it opened."""
+    pace: Pace | None = None
+    """When bots throw, once that can be said."""
+
+    @property
+    def of_bots_alone(self) -> bool:
+        """Nobody but the table itself may throw (any more)."""
+        return all(seat in self.bots for seat in self.seats)
+
+    def bots_due(self) -> list[tuple[Instant, Seat]]:
+        """When each bot throws that has not yet, the earliest first."""
+        if self.pace is None:
+            return []
+        return sorted(
+            (self.pace.throws_at(self.bots[seat]), seat)
+            for seat in self.seats
+            if seat in self.bots and seat not in self.throws
+        )
 
     def locked_in(self, seat: Seat, at: Instant) -> bool:
         """The seat has thrown no later than `at`."""
@@ -134,9 +155,14 @@ class Round:
     def close(self, at: Instant) -> list[tuple[Instant, Seat]]:
         """Nothing after `at` counts; what is taken out again: stamp and seat.
 
-        That happens when a throw that is delivered late moves the close to before one taken already.
+        That happens when a throw that is delivered late moves the close to before one taken already. A
+        bot is never late: it throws at the close at the latest.
         """
         self.closed = at
+        if self.pace is not None:
+            for seat, bot in self.bots.items():
+                if not self.locked_in(seat, at):
+                    self.throws[seat] = [(at, bot.kind)]
         late = sorted(
             (stamp, seat) for seat, throws in self.throws.items() for stamp, _ in throws if stamp > at
         )
@@ -182,6 +208,7 @@ class MatchResult:
 class KeptSeat:
     player: str | None
     name: str | None
+    bot: bool = False
 
 
 @dataclass(frozen=True, slots=True)

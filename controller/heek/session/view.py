@@ -36,6 +36,8 @@ class SeatView:
     state: SeatState
     name: str | None = None
     """A signed-in player's name; None for a guest."""
+    bot: bool = False
+    """The table itself sits there; a match with a bot is not rated."""
     collection: Collection | None = None
     """None for a seat that is not in the match (or when no match is shown)."""
     in_round: bool = False
@@ -78,5 +80,9 @@ class View:
     """Match over, void: the reason as in `match_void`."""
     rules_since: Instant | None = None
     """The rules are asked for (a hold of the right button in the lobby), since then."""
+    bots_allowed: bool = False
+    """A visitor in the lobby may ask the table to take the free seats itself."""
+    bots_at: Instant | None = None
+    """When it does so by itself for the one who waits alone in the lobby, if nobody comes."""
     not_saving: bool = False
     """The journal cannot be written: the table plays on but keeps nothing."""

@@ -123,7 +123,7 @@ def _table_started(event: Event) -> str:
 
 def _seat_taken(event: Event) -> str:
     if event.get("kind") == "bot":
-        return f"A bot takes seat {printable(event.get('seat'))}"
+        return f"A bot sits down at seat {printable(event.get('seat'))}"
     return f"{_seat(event)} is taken"
 
 

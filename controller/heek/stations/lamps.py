@@ -7,6 +7,8 @@ above 3 Hz. On pins without PWM dim becomes on with a short wink, and the breath
 
 Every pattern runs from instant 0, so that asking again never restarts it and equal patterns blink
 together; only leaving is counted back from the instant at which the seat stands up.
+
+Where the table plays itself, the LED never asks anybody to press: it is dim until the bot has thrown.
 """
 
 from __future__ import annotations
@@ -102,10 +104,10 @@ def pattern(view: View, seat: Seat, now: Instant) -> Pattern:
         return Pattern.LEAVING
     match view.phase:
         case Phase.THROW | Phase.COUNTDOWN | Phase.SETTLE:
-            if not place.in_round:
-                return _sitting(place)
-            if place.thrown:
+            if place.thrown and place.in_round:
                 return Pattern.THROWN
+            if not place.in_round or place.bot:
+                return _sitting(place)
             warned = view.phase is not Phase.THROW and (view.until is None or view.until - now <= RUNNING_OUT)
             return Pattern.TIME_RUNNING_OUT if warned else Pattern.YOUR_TURN
         case Phase.REVEAL if place.won_round and place.state is not SeatState.FREE:
@@ -117,11 +119,11 @@ def pattern(view: View, seat: Seat, now: Instant) -> Pattern:
 
 
 def _sitting(place: SeatView) -> Pattern:
-    if place.state is SeatState.UNCONFIRMED:
+    if place.state is SeatState.UNCONFIRMED and not place.bot:
         return Pattern.UNCONFIRMED
     if place.stuck:
         return Pattern.FAULT
-    return Pattern.TAKEN if place.state in (SeatState.TAKEN, SeatState.READY) else Pattern.FREE
+    return Pattern.FREE if place.state in (SeatState.FREE, SeatState.ABSENT) else Pattern.TAKEN
 
 
 def lamp(view: View, seat: Seat, now: Instant, *, pwm: bool = True) -> Lamp:
