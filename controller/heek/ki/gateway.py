@@ -1,0 +1,143 @@
+"""The KI's end of a serial line: each question that comes out of it goes to the service, the answer back.
+
+The gateway knows nothing of what it carries. It asks for the table over HTTP and hands back what the service
+said. If the service cannot be asked, it says that itself, at once, so that the table knows that the line is
+good and the service is not. An answer goes into the session that its question came from, or nowhere: a table
+that has started again since would take it for the answer to something else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from typing import Final
+
+from heek.clock import Clock, RealClock
+from heek.errors import LinkError
+from heek.ki.answers import encode_refusal
+from heek.ki.delivery import MOST_MESSAGE, MessageArrived, MessageOversized
+from heek.ki.exchange import Happening, SessionEnded, SessionOpened
+from heek.ki.link import ANSWER_FRAME, Link, LinkStatus, Request
+from heek.ki.serial_line import SerialLine
+
+log: Final = logging.getLogger("heek")
+
+MOST_GIVEN_UP: Final = 3
+"""Questions that nobody waits for any more may be at the service at once; beyond that none is asked."""
+RETRY_S: Final = 2
+"""When to ask again if the service cannot be reached."""
+
+_REQUESTS: Final = {request.frame_type: request for request in Request}
+
+
+class Gateway:
+    """Between the serial port `port` and `service`, the link by which the service is asked.
+
+    Opens the port at once, and belongs to the loop it is made on; `close` closes both.
+    """
+
+    def __init__(
+        self,
+        port: str,
+        baud: int,
+        service: Link,
+        *,
+        clock: Clock | None = None,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._service = service
+        self._loop = asyncio.get_running_loop()
+        self._question: asyncio.Task[None] | None = None
+        """The session's one question that has no answer yet."""
+        self._given_up: set[asyncio.Task[None]] = set()
+        self._service_fails = False
+        self._line = SerialLine(
+            port,
+            baud,
+            loop=self._loop,
+            clock=clock or RealClock(),
+            far_end="the table",
+            on_happening=self._happened,
+            random_bytes=random_bytes,
+        )
+        self._line.start()
+
+    def status(self) -> LinkStatus:
+        """How the line to the table stands."""
+        return self._line.status()
+
+    async def close(self) -> None:
+        """Let go of the port and of the service; what is under way is given up."""
+        await self._line.close()
+        await self._service.close()
+        tasks = [*self._given_up] if self._question is None else [*self._given_up, self._question]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _happened(self, happening: Happening) -> None:
+        match happening:
+            case SessionOpened():
+                log.info("the table is on the line")
+            case SessionEnded(reason=reason):
+                log.info("the table's session is over: %s", reason)
+                self._give_up()
+            case MessageOversized():
+                self._say("too_large", f"a question has at most {MOST_MESSAGE} bytes on a serial line")
+            case MessageArrived(type=kind, payload=body):
+                self._take(kind, body)
+
+    def _take(self, kind: int, body: bytes) -> None:
+        request = _REQUESTS.get(kind)
+        if self._question is not None:
+            # Nobody could tell which of the two the next answer belongs to.
+            self._line.restart("the table asked again before it had its answer")
+        elif request is None:
+            self._say("malformed", f"a question of the type {kind} is not known here")
+        elif len(self._given_up) >= MOST_GIVEN_UP:
+            self._say("busy", "the service has not answered earlier questions yet", RETRY_S)
+        else:
+            task = self._loop.create_task(self._fetch(request, body))
+            self._question = task
+            task.add_done_callback(self._fetched)
+
+    async def _fetch(self, request: Request, body: bytes) -> None:
+        try:
+            answer = await self._service.ask(request, body)
+        except LinkError as error:
+            if not self._service_fails:
+                log.warning("the service: %s", error)
+            self._service_fails = True
+            answer = encode_refusal("unavailable", str(error), RETRY_S)
+        else:
+            if self._service_fails:
+                log.info("the service answers again")
+            self._service_fails = False
+        if asyncio.current_task() is self._question:
+            self._question = None
+            self._answer(answer)
+
+    def _fetched(self, task: asyncio.Task[None]) -> None:
+        self._given_up.discard(task)
+        if task is self._question:
+            self._question = None
+
+    def _give_up(self) -> None:
+        """The session is over; what the service is asked in its name is answered to nobody."""
+        if self._question is not None:
+            self._given_up.add(self._question)
+            self._question = None
+
+    def _say(self, code: str, text: str, retry_s: int | None = None) -> None:
+        self._answer(encode_refusal(code, text, retry_s))
+
+    def _answer(self, answer: bytes) -> None:
+        if len(answer) > MOST_MESSAGE:
+            answer = encode_refusal("unavailable", "the service's answer is too long for a serial line")
+        try:
+            self._line.send(ANSWER_FRAME, answer)
+        except LinkError as error:
+            # The session ended this very moment; the table hears of that.
+            log.info("an answer is not sent: %s", error)

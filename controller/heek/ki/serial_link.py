@@ -1,0 +1,138 @@
+"""The link over a serial line: a question is a message, its answer another one, one after the other.
+
+The answer bears no number: it belongs to the question that was asked in the same session, because no other
+is asked before it came. So whoever stops waiting, for whatever reason, gives the session up with it, and the
+late answer falls into the void between two sessions instead of before the next question. An answer that
+comes before the question is known to have arrived is none to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Final
+
+from heek.clock import SECOND, Clock, RealClock
+from heek.errors import LinkError
+from heek.ki.answers import is_the_kis
+from heek.ki.delivery import MOST_MESSAGE, MessageArrived, MessageDelivered, MessageOversized, wire_time
+from heek.ki.exchange import Happening, SessionEnded, SessionOpened
+from heek.ki.link import ANSWER_FRAME, LinkStatus, Request
+from heek.ki.serial_line import SerialLine
+
+DEADLINE_S: Final = 30.0
+"""For an answer, the time that the question itself is on the line not counted."""
+PATIENCE_S: Final = 3.0
+"""How long a question waits for the line to have a session; a peer that is there answers HELLO sooner."""
+
+FAR_END: Final = "the KI's end"
+
+
+class SerialLink:
+    """A KI at the other end of the serial port `port`, which is opened at once, on the loop that runs.
+
+    `on_up` is called on that loop each time there is a session again.
+    """
+
+    def __init__(
+        self,
+        port: str,
+        baud: int,
+        *,
+        clock: Clock | None = None,
+        on_up: Callable[[], None] | None = None,
+        deadline_s: float = DEADLINE_S,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._baud = baud
+        self._on_up = on_up
+        self._deadline_s = deadline_s
+        self._lock = asyncio.Lock()
+        self._open = asyncio.Event()
+        self._answer: asyncio.Future[bytes] | None = None
+        self._arrived = False
+        """The question that waits for an answer has come to the other end."""
+        self._closed = False
+        self._line = SerialLine(
+            port,
+            baud,
+            loop=self._loop,
+            clock=clock or RealClock(),
+            far_end=FAR_END,
+            on_happening=self._happened,
+            random_bytes=random_bytes,
+        )
+        self._line.start()
+
+    async def ask(self, request: Request, body: bytes) -> bytes:
+        """The KI's answer to one request; raises LinkError when there is none that counts in time.
+
+        What was asked may have been done all the same; the KI says "duplicate" when it is asked again.
+        """
+        if len(body) > MOST_MESSAGE:
+            raise LinkError(
+                f"{len(body)} bytes are too many for the serial line; {MOST_MESSAGE} are the most"
+            )
+        async with self._lock:
+            await self._have_session()
+            answer = await self._answer_to(request, body)
+        if not is_the_kis(answer):
+            raise LinkError("what answers on the serial line is not the KI; is it another program's port?")
+        return answer
+
+    def status(self) -> LinkStatus:
+        return self._line.status()
+
+    async def close(self) -> None:
+        """Let go of the port; what is under way ends with LinkError."""
+        self._closed = True
+        await self._line.close()
+
+    async def _have_session(self) -> None:
+        if self._closed:
+            raise LinkError("the link is closed")
+        if self._line.in_trouble:
+            raise LinkError(self._line.status().text)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._open.wait()
+        except TimeoutError:
+            raise LinkError(self._line.status().text) from None
+
+    async def _answer_to(self, request: Request, body: bytes) -> bytes:
+        deadline_s = self._deadline_s + 2 * wire_time(len(body), self._baud) / SECOND
+        self._answer, self._arrived = self._loop.create_future(), False
+        try:
+            self._line.send(request.frame_type, body)
+            async with asyncio.timeout(deadline_s):
+                return await self._answer
+        except TimeoutError:
+            raise LinkError(f"{FAR_END} gave no answer within {deadline_s:.0f} s") from None
+        finally:
+            answered = self._answer.done() and not self._answer.cancelled()
+            self._answer = None
+            if not answered:
+                self._line.restart("the question was given up")
+
+    def _happened(self, happening: Happening) -> None:
+        waiting = self._answer if self._answer is not None and not self._answer.done() else None
+        answer = waiting if self._arrived else None
+        match happening:
+            case SessionOpened():
+                self._open.set()
+                if self._on_up is not None:
+                    self._on_up()
+            case SessionEnded():
+                self._open.clear()
+                if waiting is not None:
+                    waiting.set_exception(
+                        LinkError(f"the line to {FAR_END} broke before the answer came ({happening.reason})")
+                    )
+            case MessageDelivered():
+                self._arrived = True
+            case MessageArrived(type=kind, payload=payload) if kind == ANSWER_FRAME and answer is not None:
+                answer.set_result(payload)
+            case MessageOversized(type=kind) if kind == ANSWER_FRAME and answer is not None:
+                answer.set_exception(LinkError(f"{FAR_END} answered with more than {MOST_MESSAGE} bytes"))

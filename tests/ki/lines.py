@@ -1,0 +1,81 @@
+"""What the tests of real ports share: polling with a deadline, and a far end made by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from heek.clock import RealClock
+from heek.ki import cbor
+from heek.ki.delivery import MessageArrived
+from heek.ki.exchange import Happening, SessionEnded, SessionOpened
+from heek.ki.link import ANSWER_FRAME
+from heek.ki.serial_line import SerialLine
+
+BAUD = 115200
+
+
+async def until(condition: Callable[[], object], within_s: float = 15.0) -> None:
+    """Wait until something holds; fails if it does not in time."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"it has not come to that within {within_s} s"
+        await asyncio.sleep(0.005)
+
+
+def answer(**more: object) -> bytes:
+    """An answer as the KI gives one."""
+    return cbor.encode({"ki": 1, **more})
+
+
+class FarEnd:
+    """The other end of a link or gateway: everything that happens there, and a hand to answer."""
+
+    def __init__(self, port: str, *, answers: Callable[[MessageArrived], bytes | None] | None = None) -> None:
+        self.happened: list[Happening] = []
+        self._answers = answers
+        self.line = SerialLine(
+            port,
+            BAUD,
+            loop=asyncio.get_running_loop(),
+            clock=RealClock(),
+            far_end="the end under test",
+            on_happening=self._take,
+        )
+        self.line.start()
+
+    def _take(self, happening: Happening) -> None:
+        self.happened.append(happening)
+        if isinstance(happening, MessageArrived) and self._answers is not None:
+            said = self._answers(happening)
+            if said is not None:
+                self.line.send(ANSWER_FRAME, said)
+
+    @property
+    def messages(self) -> list[MessageArrived]:
+        """The messages that came, in order."""
+        return [each for each in self.happened if isinstance(each, MessageArrived)]
+
+    @property
+    def sessions(self) -> int:
+        """Sessions that were opened."""
+        return sum(isinstance(each, SessionOpened) for each in self.happened)
+
+    @property
+    def endings(self) -> list[str]:
+        """Why sessions ended."""
+        return [each.reason for each in self.happened if isinstance(each, SessionEnded)]
+
+
+@asynccontextmanager
+async def far_end(
+    port: str, answers: Callable[[MessageArrived], bytes | None] | None = None
+) -> AsyncIterator[FarEnd]:
+    """A far end that is put away afterwards."""
+    end = FarEnd(port, answers=answers)
+    try:
+        yield end
+    finally:
+        await end.line.close()
