@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from heek.clock import RealClock
 from heek.ki import cbor
@@ -67,6 +68,22 @@ class FarEnd:
     def endings(self) -> list[str]:
         """Why sessions ended."""
         return [each.reason for each in self.happened if isinstance(each, SessionEnded)]
+
+
+@contextmanager
+def no_hang(seconds: int = 60) -> Iterator[None]:
+    """A call that never returns becomes a failure of the test, not of the whole run."""
+
+    def ring(_number: int, _frame: object) -> None:
+        raise AssertionError(f"it still hangs after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @asynccontextmanager

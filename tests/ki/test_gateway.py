@@ -29,7 +29,13 @@ from heek.ki.http_link import HttpLink
 from heek.ki.link import Request
 from heek.ki.serial_link import SerialLink
 from heek.simulator.wire import Wire
-from tests.ki.lines import BAUD, answer, far_end, until
+from tests.ki.lines import BAUD, answer, far_end, no_hang, until
+
+
+@pytest.fixture(autouse=True)
+def _no_hang() -> Iterator[None]:
+    with no_hang():
+        yield
 
 
 @dataclass

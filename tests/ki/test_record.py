@@ -1,4 +1,4 @@
-"""The record and its envelope: one encoding, held against a second encoder and golden bytes; strict reading."""
+"""The record and its envelope: one encoding, held against a second encoder and golden bytes."""
 
 from __future__ import annotations
 

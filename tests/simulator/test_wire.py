@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from heek.ki.serial_port import SerialPort, open_port
 from heek.simulator.wire import BITS_A_BYTE, Wire
+from tests.ki.lines import no_hang
 
 BAUD = 115200
+
+
+@pytest.fixture(autouse=True)
+def _no_hang() -> Iterator[None]:
+    with no_hang():
+        yield
 
 
 def read(port: SerialPort, size: int, within_s: float = 10.0) -> bytes:

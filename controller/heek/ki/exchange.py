@@ -23,8 +23,9 @@ and what was not acknowledged in it is reported lost. The same happens after 6 s
 session. Whoever calls again does so with a new nonce, so that nothing old can be taken for something new.
 
 **On the wire.** A HELLO's payload is the least and the most version (a byte each), its sender's nonce and the
-one it has heard, or 0 (four bytes each, little-endian); what stands behind that is ignored. The number of a session is
-the low half of the CRC-32 of two nonces, the sender's first. In a HELLO it is 0, and so are seq and ack.
+one it has heard, or 0 (four bytes each, little-endian); what stands behind that is ignored. The number of a
+session is the low half of the CRC-32 over two nonces, the sender's first. In a HELLO it is 0, as are seq
+and ack.
 
 **Versions.** A HELLO carries the range that its sender speaks; the session takes the highest that both do. If
 there is none, that is a state with a name, both ends know it, and both go on calling quietly, since
