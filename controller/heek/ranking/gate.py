@@ -1,0 +1,170 @@
+"""Who may ask the KI for what: every request passes here before anything else looks at it.
+
+A table is no browser. Whatever changes something comes by POST, as CBOR, and is refused if a browser sent it,
+which a browser always shows (`Origin`, `Sec-Fetch-Site`): so no page anywhere, ours included, can make
+accounts or introduce tables. Reports need no more than that, since each record carries its signature. To
+introduce a table, and to sign in by a click, one must besides be on the KI's own machine, not sent on by
+somebody else.
+
+Pages are read under a name that is the KI's own, or a stranger's page could read them under its own name,
+which suddenly leads here (DNS rebinding). No header lets other sites read; nothing is taken from elsewhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from heek.errors import RankingRefusal
+from heek.ki.link import CONTENT_TYPE
+from heek.ranking.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ASKS: Final = "heek.asks"
+"""Where in the scope it stands who asks."""
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+)
+_NO_STORE: Final = (b"cache-control", b"no-store")
+_SENT_ON: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """Who asks, as far as it matters."""
+
+    here: bool
+    """On the KI's own machine, and under a name of it; what a proxy sends on is not."""
+    refused: RankingRefusal | None
+    """Why nothing at all is done for whoever asks."""
+
+
+class WrongName(RankingRefusal):
+    """The request is for a name that is not this KI's."""
+
+
+class Gate:
+    """The ASGI application in front of all others; see the module."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, port: int) -> None:
+        self._app = app
+        self._names = Names(settings.host, port)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+        host = headers.get("host", [""])
+        known = len(host) == 1 and host[0].lower() in self._names
+        peer = scope["client"][0] if scope.get("client") else ""
+        sent_on = any(name in headers for name in _SENT_ON)
+        scope[ASKS] = Asks(
+            here=known and is_loopback(peer) and not sent_on,
+            refused=self._refused(scope["method"], known, headers),
+        )
+        await self._app(scope, receive, _with_headers(send))
+
+    def _refused(self, method: str, known: bool, headers: dict[str, list[str]]) -> RankingRefusal | None:
+        if method == "POST":
+            return _post_refused(headers)
+        if not known:
+            return WrongName(
+                "malformed", f"this KI is not known by that name: open {self._names.address} instead"
+            )
+        if headers.get("sec-fetch-site") == ["cross-site"] and not _follows_link(headers):
+            return RankingRefusal("not_enrolled", "another site asks for this page")
+        return None
+
+
+class Names:
+    """The `Host` headers by which this KI is known, lower case."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._port = port
+        self._any_address = is_wildcard(host)
+        known = {"127.0.0.1", "localhost", "[::1]"}
+        if self._any_address:
+            own = socket.gethostname().lower()
+            known |= {own, own.partition(".")[0], f"{own.partition('.')[0]}.local"}
+        else:
+            known.add(bracketed(host.lower()))
+        self._known = frozenset(f"{name}:{port}" for name in known) | (known if port == 80 else frozenset())
+        self.address = f"http://{bracketed('127.0.0.1' if self._any_address else host)}:{port}/"
+        """Where a person finds the board."""
+
+    def __contains__(self, host: str) -> bool:
+        return host in self._known or (self._any_address and self._is_address(host))
+
+    def _is_address(self, host: str) -> bool:
+        """A bare address cannot be bound anew to another machine, as a name can."""
+        name, colon, port = host.rpartition(":")
+        if not colon:
+            name, port = host, "80"
+        if port != str(self._port):
+            return False
+        try:
+            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return True
+
+
+def _follows_link(headers: dict[str, list[str]]) -> bool:
+    """A person went from another site's page to one of ours."""
+    return headers.get("sec-fetch-mode") == ["navigate"] and headers.get("sec-fetch-dest") == ["document"]
+
+
+def _post_refused(headers: dict[str, list[str]]) -> RankingRefusal | None:
+    if "origin" in headers or "sec-fetch-site" in headers:
+        return RankingRefusal("not_enrolled", "tables report to the KI, browsers only look")
+    kind = headers.get("content-type", [""])[0].partition(";")[0].strip().lower()
+    if kind != CONTENT_TYPE:
+        return RankingRefusal("malformed", f"the KI takes CBOR: send it as Content-Type: {CONTENT_TYPE}")
+    return None
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = list(message.get("headers", ()))
+            kept = any(name.lower() == b"cache-control" for name, _ in given)
+            message = {**message, "headers": [*given, *_HEADERS, *([] if kept else [_NO_STORE])]}
+        await send(message)
+
+    return send_with_headers
+
+
+def is_loopback(address: str) -> bool:
+    """Is this the address of the machine itself?"""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return (mapped or parsed).is_loopback
+
+
+def is_wildcard(host: str) -> bool:
+    """Does listening there mean to listen at every address of the machine?"""
+    return host in ("", "0.0.0.0", "::")
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands in an address: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host

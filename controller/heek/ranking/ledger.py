@@ -1,0 +1,135 @@
+"""What changes the ledger: records come in, a table introduces itself, a demonstration's player signs in.
+
+Belongs to one thread. Every call is one transaction, on the disk when it returns.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import DBAPIError
+
+from heek.errors import RankingRefusal
+from heek.ki.answers import BatchAnswer, SignedIn
+from heek.ki.envelope import key_id, verify_introduction
+from heek.ki.numbers import ki_number
+from heek.ranking.accounts import look_up, make_account, mend_standings, standings_add_up
+from heek.ranking.ingest import Batch
+from heek.ranking.schema import players, tables
+from heek.ranking.store import Store, told, trouble
+
+log: Final = logging.getLogger("heek")
+
+MOST_TABLES: Final = 10_000
+
+_SEVEN_DIGITS: Final = 10**7
+
+
+class Ledger:
+    """An open ledger, for the one thread that writes it."""
+
+    def __init__(
+        self,
+        store: Store,
+        wall_s: Callable[[], float],
+        draw: Callable[[int], int] = secrets.randbelow,
+    ) -> None:
+        self._store = store
+        self._wall_s = wall_s
+        self._draw = draw
+
+    def mend(self) -> int:
+        """If the standings do not add up, build those again that differ; how many. Raises RankingError."""
+        with told(self._store.file), self._store.writer.begin() as connection:
+            mended = 0 if standings_add_up(connection) else mend_standings(connection)
+        if mended:
+            log.warning("%d standings were not what the ledger says; they are built again", mended)
+        return mended
+
+    def ingest(self, body: bytes) -> tuple[BatchAnswer, bool]:
+        """Judge the records of a request; the answer, and whether it has changed anything.
+
+        Raises RankingRefusal if the request is refused as a whole: then nothing of it counts.
+        """
+        try:
+            with self._store.writer.begin() as connection:
+                batch = Batch(connection, self._now_s())
+                answer = batch.take(body)
+            return answer, batch.changed
+        except DBAPIError as error:
+            raise self._busy(error) from error
+
+    def introduce(self, public: bytes, name: str, signature: bytes) -> bytes:
+        """Know a table's key from now on; its key id. Again is harmless, and renames.
+
+        Raises RankingRefusal if the holder of the key has not signed it, or there are too many tables.
+        """
+        if not verify_introduction(public, name, signature):
+            raise RankingRefusal("malformed", "the signature of the introduction is not that of its key")
+        key = key_id(public)
+        try:
+            with self._store.writer.begin() as connection:
+                known = connection.execute(
+                    select(tables.c.id, tables.c.public).where(tables.c.key_id == key)
+                ).first()
+                if known is not None:
+                    if known.public != public:
+                        raise RankingRefusal("not_enrolled", "another table's key has the same key id")
+                    connection.execute(tables.update().where(tables.c.id == known.id).values(name=name))
+                    return key
+                if connection.execute(select(tables.c.id).offset(MOST_TABLES - 1).limit(1)).first():
+                    raise RankingRefusal(
+                        "not_enrolled", f"this KI knows {MOST_TABLES} tables, and takes no more"
+                    )
+                connection.execute(
+                    tables.insert().values(
+                        key_id=key,
+                        public=public,
+                        name=name,
+                        known_since=self._now_s(),
+                        held=0,
+                        held_xor=bytes(16),
+                    )
+                )
+            log.info("%s has introduced itself; its key is %s", name, key.hex())
+            return key
+        except DBAPIError as error:
+            raise self._busy(error) from error
+
+    def sign_in(self, number: str | None) -> SignedIn:
+        """The player with this KI number, or, for None, a new one; for demonstrations.
+
+        Raises RankingRefusal if nobody has the number.
+        """
+        try:
+            with self._store.writer.begin() as connection:
+                if number is None:
+                    number = self._free_number(connection)
+                    make_account(connection, number, self._now_s())
+                account = look_up(connection, [number])[number]
+                if account.id is None:
+                    raise RankingRefusal("unknown_player", f"nobody here has the KI number {number}")
+                name = connection.execute(
+                    select(players.c.name).where(players.c.id == account.id)
+                ).scalar_one()
+            return SignedIn(number, name, account.points)
+        except DBAPIError as error:
+            raise self._busy(error) from error
+
+    def _free_number(self, connection: Connection) -> str:
+        while True:
+            number = ki_number(self._draw(_SEVEN_DIGITS))
+            if connection.execute(select(players.c.id).where(players.c.number == number)).first() is None:
+                return number
+
+    def _now_s(self) -> int:
+        return int(self._wall_s())
+
+    def _busy(self, error: DBAPIError) -> RankingRefusal:
+        """The table keeps its results and asks again; the operator reads why in the log."""
+        log.error("%s", trouble(self._store.file, error))
+        return RankingRefusal("busy", "the KI cannot write its ledger just now", 10)

@@ -1,0 +1,277 @@
+"""The ledger's tables, and the constraints that hold its invariant against whoever writes to them.
+
+Double entry. A player's points are the grant plus the sum of all transfers to and from that player; no other
+number is points, and no table has a column from which points could be made. The data base itself refuses a
+transfer that breaks a rule, whichever program writes it:
+
+* A transfer is one player's stake in one match going to that match's receiver. It names the stake
+  (`match`, `stake_of`, `amount` -> the entry's stake), so nothing but what was staked can move, and each
+  stake once; and the receiver (`match`, `rules`, `to_player` -> the match's), so nobody else receives. A
+  match that is not rated, or that a guest won, has no receiver, so nothing moves in it.
+* `from_player` is whoever staked: what one receives another has paid, and the deltas of a match sum to zero.
+  Only under `heek-1-award` is it empty: there nobody pays.
+* A board takes one rules version for each game: a match names both, and `boards` has one of them.
+* Nothing of it is ever changed or removed: triggers refuse it.
+
+What may change. `standings` is a view over the transfers, kept up to date and built again when in doubt.
+`records` has the bytes as they came, in a table of their own, since an erasure will have to replace them;
+that a record is known is told by its hash in `matches`. An entry names a player by an inner id, never by the
+KI number, so that an identity can be replaced and the entries stay.
+
+Room for what comes later. Voids, corrections, merges and erasures are operators' entries with an actor and
+a reason; they will be tables beside `transfers`, each entry naming the transfer that it takes back, so that
+nothing here has to change. `set_aside.status` then also learns what an operator decided.
+
+The SQL is portable: PostgreSQL takes the same tables (the triggers are written for both).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    DDL,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    event,
+)
+
+from heek.games.ranking_points import RULES_VERSIONS
+
+VERSION: Final = 1
+"""Of these tables; a ledger of a newer one is refused."""
+
+STAKE: Final = RULES_VERSIONS["stake"]
+AWARD: Final = RULES_VERSIONS["award"]
+
+metadata: Final = MetaData(
+    naming_convention={
+        "ck": "%(table_name)s_%(constraint_name)s",
+        "fk": "%(table_name)s_%(column_0_name)s_fk",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ix": "%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+def _flag(name: str) -> Column[bool]:
+    return Column(name, Boolean(create_constraint=True, name=name), nullable=False)
+
+
+ledger_version: Final = Table(
+    "ledger_version",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1", name="one"), primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+)
+
+tables: Final = Table(
+    "tables",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("key_id", LargeBinary(8), nullable=False, unique=True),
+    Column("public", LargeBinary(32), nullable=False, unique=True),
+    Column("name", String(24), nullable=False),
+    Column("known_since", BigInteger, nullable=False),
+    Column("held", BigInteger, nullable=False),
+    Column("held_xor", LargeBinary(16), nullable=False),
+    CheckConstraint("length(key_id) = 8 AND length(public) = 32", name="key"),
+)
+"""Who may report. `held` and `held_xor` are count and xor of the match ids that the table's matches have."""
+
+boards: Final = Table(
+    "boards",
+    metadata,
+    Column("game", String(32), primary_key=True),
+    Column("rules", String(32), nullable=False),
+    UniqueConstraint("game", "rules"),
+    CheckConstraint(f"rules IN ('{STAKE}', '{AWARD}')", name="rules"),
+)
+"""The one rules version of each game here; the first record that counts settles it."""
+
+players: Final = Table(
+    "players",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("number", String(8), nullable=False, unique=True),
+    Column("name", String(64), nullable=False, unique=True),
+    _flag("unverified"),
+    Column("known_since", BigInteger, nullable=False),
+    CheckConstraint("length(number) = 8", name="number"),
+)
+"""An account is the grant; it has no points of its own beside that."""
+
+matches: Final = Table(
+    "matches",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("match", LargeBinary(16), nullable=False, unique=True),
+    Column("table_id", ForeignKey("tables.id"), nullable=False),
+    Column("table_name", String(24), nullable=False),
+    Column("game", String(32), nullable=False),
+    Column("rules", String(32), nullable=False),
+    _flag("rated"),
+    Column("receiver", ForeignKey("players.id")),
+    Column("winner", ForeignKey("players.id")),
+    Column("winner_kind", String(8), nullable=False),
+    Column("winner_seat", Integer, nullable=False),
+    Column("ended_by", String(16), nullable=False),
+    Column("won_with", String(8)),
+    Column("won_count", Integer),
+    Column("rounds", Integer, nullable=False),
+    Column("wall_s", BigInteger, nullable=False),
+    Column("trust", String(8), nullable=False),
+    Column("received_s", BigInteger, nullable=False),
+    Column("record_hash", LargeBinary(32), nullable=False),
+    ForeignKeyConstraint(["game", "rules"], ["boards.game", "boards.rules"], name="matches_board_fk"),
+    UniqueConstraint("id", "rules", "receiver"),
+    CheckConstraint("length(match) = 16", name="match"),
+    CheckConstraint("receiver IS NULL OR (rated AND receiver = winner)", name="receiver"),
+    Index("matches_table", "table_id", "id"),
+)
+"""One match that counts. `id` is the order of arrival, which nothing but lists depends on."""
+
+entries: Final = Table(
+    "entries",
+    metadata,
+    Column("match", ForeignKey("matches.id"), primary_key=True),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("seat", Integer, nullable=False),
+    Column("kind", String(8), nullable=False),
+    Column("player", ForeignKey("players.id")),
+    Column("stake", Integer, nullable=False),
+    Column("stale", Boolean(create_constraint=True, name="stale"), nullable=False),
+    UniqueConstraint("match", "player"),
+    UniqueConstraint("match", "player", "stake"),
+    CheckConstraint("seat BETWEEN 1 AND 5", name="seat"),
+    CheckConstraint("stake >= 0 AND (stake = 0 OR player IS NOT NULL)", name="stake"),
+    CheckConstraint("(kind = 'player') = (player IS NOT NULL)", name="kind"),
+    Index("entries_of_player", "player", "match"),
+)
+"""Who played. `stale`: the stake was another than the ledger would have asked for when the record came."""
+
+transfers: Final = Table(
+    "transfers",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("match", Integer, nullable=False),
+    Column("rules", String(32), nullable=False),
+    Column("stake_of", Integer, nullable=False),
+    Column("from_player", ForeignKey("players.id")),
+    Column("to_player", Integer, nullable=False),
+    Column("amount", Integer, nullable=False),
+    ForeignKeyConstraint(
+        ["match", "rules", "to_player"],
+        ["matches.id", "matches.rules", "matches.receiver"],
+        name="transfers_receiver_fk",
+    ),
+    ForeignKeyConstraint(
+        ["match", "stake_of", "amount"],
+        ["entries.match", "entries.player", "entries.stake"],
+        name="transfers_stake_fk",
+    ),
+    ForeignKeyConstraint(
+        ["match", "to_player"], ["entries.match", "entries.player"], name="transfers_played_fk"
+    ),
+    UniqueConstraint("match", "stake_of"),
+    CheckConstraint("amount > 0", name="amount"),
+    CheckConstraint("stake_of <> to_player", name="two_players"),
+    CheckConstraint(
+        f"(rules = '{STAKE}' AND from_player IS NOT NULL AND from_player = stake_of)"
+        f" OR (rules = '{AWARD}' AND from_player IS NULL)",
+        name="payer",
+    ),
+    Index("transfers_from", "from_player", "match"),
+    Index("transfers_to", "to_player", "match"),
+)
+"""The ledger itself; see the module."""
+
+records: Final = Table(
+    "records",
+    metadata,
+    Column("match", ForeignKey("matches.id"), primary_key=True, autoincrement=False),
+    Column("record", LargeBinary, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+)
+"""The bytes of every match that counts, as the table signed them."""
+
+set_aside: Final = Table(
+    "set_aside",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("table_id", ForeignKey("tables.id"), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("match", LargeBinary(16)),
+    Column("waits_for", String(8)),
+    Column("record", LargeBinary, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("record_hash", LargeBinary(32), nullable=False),
+    Column("received_s", BigInteger, nullable=False),
+    UniqueConstraint("table_id", "record_hash"),
+    CheckConstraint("status IN ('conflict', 'rejected')", name="status"),
+    Index("set_aside_match", "match"),
+    Index("set_aside_waiting", "waits_for"),
+)
+"""Signed records that do not count. `waits_for` is the KI number whose stake was too high for what is known:
+the record is looked at again when more is."""
+
+standings: Final = Table(
+    "standings",
+    metadata,
+    Column("player", ForeignKey("players.id"), primary_key=True, autoincrement=False),
+    Column("number", String(8), nullable=False),
+    Column("points", BigInteger, nullable=False),
+    Column("gains", BigInteger, nullable=False),
+    Column("won", Integer, nullable=False),
+    Column("played", Integer, nullable=False),
+)
+"""What each player holds, has ever won, and in how many rated matches: a view over the ledger."""
+
+Index(
+    "standings_order",
+    standings.c.points.desc(),
+    standings.c.won.desc(),
+    standings.c.number,
+    sqlite_where=standings.c.played > 0,
+    postgresql_where=standings.c.played > 0,
+)
+
+ONLY_ADDED_TO: Final = (boards, matches, entries, transfers)
+
+_SQLITE_TRIGGER: Final = """
+CREATE TRIGGER %(table)s_no_{low} BEFORE {verb} ON %(table)s
+BEGIN SELECT RAISE(ABORT, 'the ledger is only added to'); END
+"""
+_POSTGRESQL_FUNCTION: Final = """
+CREATE OR REPLACE FUNCTION ledger_only_added_to() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'the ledger is only added to'; END $$
+"""
+_POSTGRESQL_TRIGGER: Final = """
+CREATE TRIGGER %(table)s_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON %(table)s
+FOR EACH STATEMENT EXECUTE FUNCTION ledger_only_added_to()
+"""
+
+
+def _on_create(target: MetaData | Table, when: str, statement: str, dialect: str) -> None:
+    made = DDL(statement)  # type: ignore[no-untyped-call]
+    event.listen(target, when, made.execute_if(dialect=dialect))
+
+
+_on_create(metadata, "before_create", _POSTGRESQL_FUNCTION, "postgresql")
+for _table in ONLY_ADDED_TO:
+    for _verb in ("UPDATE", "DELETE"):
+        _on_create(_table, "after_create", _SQLITE_TRIGGER.format(verb=_verb, low=_verb.lower()), "sqlite")
+    _on_create(_table, "after_create", _POSTGRESQL_TRIGGER, "postgresql")

@@ -1,0 +1,259 @@
+"""The KI's service: its address, its ledger and its loop, from the first line to the last.
+
+It listens before it says that it is ready, and ends within two seconds of being told to, whoever is still
+connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+from starlette.responses import Response
+
+from heek.clock import Clock
+from heek.errors import RankingError
+from heek.ranking.connections import Connection
+from heek.ranking.desk import Desk
+from heek.ranking.gate import Gate, bracketed, is_wildcard
+from heek.ranking.ledger import Ledger
+from heek.ranking.live import Live
+from heek.ranking.reading import Reading
+from heek.ranking.reports import Reports
+from heek.ranking.settings import ServiceSettings
+from heek.ranking.store import Store, open_store
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+log: Final = logging.getLogger("heek")
+
+MOST_CONNECTIONS: Final = 256
+BACKLOG: Final = 64
+IDLE_S: Final = 15
+"""How long a connection without a request stays open."""
+
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+class Service:
+    """A KI that listens; `serve` it once. `stop` may come from any thread, at any time."""
+
+    def __init__(self, settings: ServiceSettings, clock: Clock) -> None:
+        """Listen, and open the ledger; raises RankingError, naming what cannot be had and what to do."""
+        self._settings = settings
+        self._sockets = _listen(settings.host, settings.port)
+        self.port: int = self._sockets[0].getsockname()[1]
+        """Where it listens, also if it could choose."""
+        try:
+            self._store: Store = open_store(settings.database)
+        except BaseException:
+            self._let_go()
+            raise
+        try:
+            self._ledger = Ledger(self._store, clock.wall_s)
+            self._ledger.mend()
+        except BaseException:
+            self._store.close()
+            self._let_go()
+            raise
+        self._clock = clock
+        self.streams = Live(secrets.token_hex(4))
+        """The pages that follow live."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: _Server | None = None
+        self._stopped = threading.Event()
+
+    @property
+    def url(self) -> str:
+        """Where a person on this machine finds the board."""
+        host = self._settings.host
+        return f"http://{bracketed('127.0.0.1' if is_wildcard(host) else host)}:{self.port}/"
+
+    def serve(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Answer until `stop`; `ready` is called once it does."""
+        try:
+            asyncio.run(self._serve(ready))
+        finally:
+            self._store.close()
+            self._let_go()
+
+    def stop(self) -> None:
+        """End all streams, let what is being judged come to its end, and stop listening."""
+        self._stopped.set()
+        if self._loop is not None:
+            # It may have ended by itself just now.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._end)
+
+    async def _serve(self, ready: Callable[[], None]) -> None:
+        desk = Desk(self._store, self._ledger, self.streams)
+        self._reports = Reports(desk, self._clock.now, demo=self._settings.demo)
+        app = _App(self._reports, Reading(self._settings, desk, self.streams))
+        self._server = _Server(
+            uvicorn.Config(
+                Gate(app, self._settings, self.port),
+                http=Connection,
+                ws="none",
+                lifespan="off",
+                loop="asyncio",
+                log_config=None,
+                log_level="error",
+                access_log=False,
+                # It would let anybody say that they are on this machine.
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                limit_concurrency=MOST_CONNECTIONS,
+                backlog=BACKLOG,
+                timeout_keep_alive=IDLE_S,
+                timeout_graceful_shutdown=1,
+            ),
+            ready,
+        )
+        self._loop = asyncio.get_running_loop()
+        if self._stopped.is_set():
+            self._end()
+        try:
+            await self._server.serve(self._sockets)
+        finally:
+            self.streams.end()
+            desk.close()
+
+    def _end(self) -> None:
+        assert self._server is not None
+        self.streams.end()
+        self._reports.end()
+        self._server.should_exit = True
+
+    def _let_go(self) -> None:
+        for each in self._sockets:
+            each.close()
+
+
+class _App:
+    """The ASGI application behind the gate."""
+
+    def __init__(self, reports: Reports, reading: Reading) -> None:
+        self._reports = reports
+        self._reading = reading
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer: ASGIApp
+        match scope["method"]:
+            case "POST":
+                answer = await self._reports.answer(scope, receive)
+            case "GET" | "HEAD":
+                answer = await self._reading.answer(scope)
+            case _:
+                allow = {"Allow": "GET, HEAD, POST", "Connection": "close"}
+                answer = Response("the KI knows GET and POST\n", 405, allow, "text/plain")
+        await answer(scope, receive, send)
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn's server, but signals are the caller's, and it says when it answers."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+def run(settings: ServiceSettings, clock: Clock, *, until_stdin_closes: bool = False) -> None:
+    """Serve on the main thread until SIGTERM or Ctrl-C; raises RankingError if it cannot start.
+
+    With `until_stdin_closes` also until standard input ends: whoever started this process and held the
+    other end is gone then, and nothing is left behind.
+    """
+    service: Service | None = None
+    told = threading.Event()
+
+    def stop(*_: object) -> None:
+        told.set()
+        if service is not None:
+            service.stop()
+
+    before = {each: signal.signal(each, stop) for each in STOP_SIGNALS}
+    try:
+        service = Service(settings, clock)
+        if told.is_set():
+            service.stop()
+        if until_stdin_closes:
+            threading.Thread(target=_wait_for_end_of_input, args=(stop,), daemon=True).start()
+        service.serve(
+            lambda: log.info("%s is ready: %s, ledger in %s", settings.name, service.url, settings.database)
+        )
+        log.info("%s has stopped", settings.name)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _wait_for_end_of_input(stop: Callable[[], None]) -> None:
+    with contextlib.suppress(OSError):
+        while os.read(0, 4096):
+            pass
+    stop()
+
+
+def _listen(host: str, port: int) -> list[socket.socket]:
+    """Listen at every address of `host`; raises RankingError."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise RankingError(
+            f"service.host “{host}”: no such name is known here; give an address of this machine, "
+            "for example 127.0.0.1"
+        ) from None
+    sockets: list[socket.socket] = []
+    first_error: OSError | None = None
+    for family, kind, protocol, _, address in dict.fromkeys(found):
+        at = (*address[:1], sockets[0].getsockname()[1] if sockets else port, *address[2:])
+        each = socket.socket(family, kind, protocol)
+        try:
+            # A KI that was stopped a moment ago must find its own port free again.
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            each.bind(at)
+            each.listen(BACKLOG)
+            each.setblocking(False)
+            sockets.append(each)
+        except OSError as error:
+            each.close()
+            first_error = first_error or error
+    # One address of a name may be missing (no IPv6 here); one that somebody else has may not.
+    if first_error is not None and (not sockets or first_error.errno in (errno.EADDRINUSE, errno.EACCES)):
+        for each in sockets:
+            each.close()
+        raise RankingError(_bind_trouble(host, port, first_error)) from None
+    return sockets
+
+
+def _bind_trouble(host: str, port: int, error: OSError) -> str:
+    where = f"service.host {host}, service.port {port}"
+    if error.errno == errno.EADDRINUSE:
+        return f"{where}: another program has this port; stop it (another KI?), or set another service.port"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{where}: this machine has no such address; use 127.0.0.1, or one that it has"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"{where}: not allowed for this user; set a service.port of 1024 or more"
+    return f"{where}: cannot be listened at ({error.strerror or error})"

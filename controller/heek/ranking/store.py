@@ -1,0 +1,209 @@
+"""The ledger's file: how it is opened, made, locked, judged sound, and closed.
+
+One connection writes, a few only read; SQLite's WAL lets them do so at once. A commit is on the disk before
+it returns (`synchronous=FULL`), because the service answers after it and a table then forgets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Engine, create_engine, event, func, inspect, select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool
+
+from heek.errors import RankingError
+from heek.ranking.schema import VERSION, ledger_version, metadata
+
+BUSY_MS: Final = 2000
+"""How long to wait for another program that looks into the file."""
+
+READERS: Final = 2
+"""Connections, and threads, that only read."""
+
+
+class Store:
+    """An open ledger; made by `open_store`, closed once."""
+
+    def __init__(self, file: Path, lock: int, writer: Engine, reader: Engine) -> None:
+        self.file = file
+        self.writer = writer
+        """For one thread."""
+        self.reader = reader
+        """For up to `READERS` threads."""
+        self._lock = lock
+
+    def close(self) -> None:
+        """Close the file, and let others have it."""
+        self.reader.dispose()
+        self.writer.dispose()
+        if self._lock >= 0:
+            os.close(self._lock)
+        self._lock = -1
+
+
+def open_store(file: Path) -> Store:
+    """Open the ledger in this file, made if there is none, for this process alone.
+
+    Raises RankingError, with what to do, if the folder or file cannot be used, another KI has it, or it is
+    damaged, another program's or a newer version's. Nothing is ever deleted.
+    """
+    _make_folder(file.parent)
+    lock = _lock(file)
+    writer = reader = None
+    try:
+        _make_private(file)
+        writer = _engine(file, writes=True, size=1)
+        reader = _engine(file, writes=False, size=READERS)
+        _settle(writer, file)
+        return Store(file, lock, writer, reader)
+    except BaseException as error:
+        for engine in (writer, reader):
+            if engine is not None:
+                engine.dispose()
+        os.close(lock)
+        if isinstance(error, DBAPIError):
+            raise trouble(file, error) from None
+        raise
+
+
+def trouble(file: Path, error: DBAPIError) -> RankingError:
+    """What the data base refused, with what to do about it."""
+    text = str(error.orig)
+    if "locked" in text or "busy" in text:
+        remedy = "another program has it open; close that program (an SQLite browser?)"
+    elif "full" in text:
+        remedy = "the disk is full; make room, nothing is lost: the tables keep their results and ask again"
+    elif "readonly" in text or "unable to open" in text or "I/O" in text:
+        remedy = (
+            "it, or its folder, cannot be written; give both to the user that runs the KI, or see to the disk"
+        )
+    elif "malformed" in text or "not a database" in text:
+        remedy = (
+            "it is damaged or no ledger; move it away and bring back a copy, "
+            "or begin anew: the tables then offer all their results again"
+        )
+    else:
+        remedy = "see to the file and its disk"
+    return RankingError(f"{file}: {text.splitlines()[0] if text else 'not usable'}; {remedy}")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise RankingError(f"{folder}: is a file; give the ledger a folder (service.database)") from None
+    except OSError as error:
+        raise _not_writable(folder, error) from None
+
+
+def _make_private(file: Path) -> None:
+    """An empty file that only this user can read, or the one that is there made so.
+
+    SQLite gives its side files the same mode.
+    """
+    try:
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.fchmod(handle, 0o600)
+        finally:
+            os.close(handle)
+    except IsADirectoryError:
+        raise RankingError(f"{file}: is a folder; service.database names a file") from None
+    except OSError as error:
+        raise _not_writable(file, error) from None
+
+
+def _lock(file: Path) -> int:
+    """Hold a lock beside the file until it is closed; raises RankingError if somebody else does."""
+    import fcntl
+
+    beside = file.with_name(f"{file.name}.lock")
+    try:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise _not_writable(beside, error) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise RankingError(
+            f"{file}: another KI runs on this ledger; stop it, or give this one its own service.database"
+        ) from None
+    except OSError as error:
+        os.close(handle)
+        raise _not_writable(beside, error) from None
+    return handle
+
+
+def _not_writable(path: Path, error: OSError) -> RankingError:
+    return RankingError(
+        f"{path}: cannot be written ({error.strerror}); "
+        "give it to the user that runs the KI, or set another service.database"
+    )
+
+
+def _engine(file: Path, *, writes: bool, size: int) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{file}",
+        poolclass=QueuePool,
+        pool_size=size,
+        max_overflow=0,
+        connect_args={"check_same_thread": False, "timeout": BUSY_MS / 1000},
+    )
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: object) -> None:
+        # Transactions are ours to begin: the driver would begin none before a SAVEPOINT.
+        connection.isolation_level = None
+        connection.execute("PRAGMA foreign_keys = ON")
+        # So that an INSERT OR REPLACE is seen by the triggers that refuse it.
+        connection.execute("PRAGMA recursive_triggers = ON")
+        if writes:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+        else:
+            connection.execute("PRAGMA query_only = ON")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _settle(engine: Engine, file: Path) -> None:
+    """Make the tables of an empty file, or see that those there are are ours, of this version, and sound."""
+    with engine.begin() as connection:
+        found = set(inspect(connection).get_table_names())
+        if not found:
+            metadata.create_all(connection)
+            connection.execute(ledger_version.insert().values(id=1, version=VERSION))
+            return
+        if ledger_version.name not in found:
+            raise RankingError(f"{file}: is another program's data base; set another service.database")
+        version = connection.execute(select(func.max(ledger_version.c.version))).scalar()
+        if version is None or version > VERSION:
+            raise RankingError(
+                f"{file}: was written by a newer heek (ledger {version}, this one knows {VERSION}); "
+                "install that version again, or set another service.database"
+            )
+        broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
+        if broken is not None:
+            raise RankingError(
+                f"{file}: its table {broken[0]} does not hold together; another program has written to it, "
+                "so bring back a copy from before that"
+            )
+
+
+@contextlib.contextmanager
+def told(file: Path) -> Iterator[None]:
+    """Turn what the data base refuses in this block into RankingError."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise trouble(file, error) from error

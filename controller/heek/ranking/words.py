@@ -1,0 +1,107 @@
+"""What happened, in words: how a match was won, and the reason for every change of somebody's points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from heek.ranking.board import Change, Played
+
+KINDS: Final = {"pen": ("pen", "pens"), "page": ("page", "pages"), "beetle": ("beetle", "beetles")}
+_COUNTS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """`7 rounds`, `1 round`."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def signed(delta: int) -> str:
+    """`+4`, `-1`, `0`."""
+    return f"{delta:+d}" if delta else "0"
+
+
+def of_a_kind(played: Played) -> str | None:
+    """`three pens`, or `pens` where it cannot be told how many; None if the match was not won by that."""
+    if played.won_with is None:
+        return None
+    one, many = KINDS[played.won_with]
+    count = played.won_count
+    if count is None or count < 1:
+        return many
+    said = _COUNTS[count] if count < len(_COUNTS) else str(count)
+    return f"{said} {one if count == 1 else many}"
+
+
+def how(played: Played) -> str:
+    """How a match was won, after a comma: `three pens`, `in sudden death`."""
+    collection = of_a_kind(played)
+    match played.by:
+        case "sudden_death":
+            return "in sudden death"
+        case "walkover":
+            return "as the others stood up"
+        case "total":
+            return f"{collection} and the larger collection" if collection else "by the larger collection"
+        case _:
+            return collection or "by a collection"
+
+
+def won_how(played: Played) -> str:
+    """The same after `won`: `won with three pens`."""
+    said = how(played)
+    return f"won with {said}" if of_a_kind(played) else f"won {said}"
+
+
+def winner_name(played: Played) -> str:
+    """The generated name, or what else has won; no name that a table sends is shown."""
+    if played.winner is not None:
+        return played.winner.name
+    return "a bot" if played.winner_kind == "bot" else "a guest"
+
+
+def what_was_won(played: Played) -> str:
+    """What the winner received, behind `won`: ` +4`; nothing for a guest or an unrated match."""
+    return f" {signed(played.gain)}" if played.rated and played.winner is not None else ""
+
+
+def match_line(played: Played) -> str:
+    """A match on one line, without its table: `Patient Scribe 41 won +4, three pens, 7 rounds`."""
+    rated = "" if played.rated else ", not rated"
+    rounds = counted(played.rounds, "round", "rounds")
+    return f"{winner_name(played)} won{what_was_won(played)}, {how(played)}, {rounds}{rated}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why points changed, in three parts: `-1`, `stake`, `lost to Calm Guildsman 7 at Table 1`."""
+
+    delta: str
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        """On one line; a change that moved nothing has no number before it."""
+        return f"{self.what}: {self.why}" if self.delta == "0" else f"{self.delta} {self.what}: {self.why}"
+
+
+def reason(change: Change) -> Reason:
+    """Why one match changed somebody's points, or did not."""
+    return Reason(signed(change.delta), *_what_and_why(change))
+
+
+def _what_and_why(change: Change) -> tuple[str, str]:
+    played = change.played
+    at = f" at {played.table}"
+    lost_to = f"lost to {winner_name(played)}{at}"
+    if not played.rated:
+        return "not rated", f"{won_how(played)}{at}" if change.mine else lost_to
+    if change.mine:
+        return "from the others" if change.delta else "nobody else had a stake", f"{won_how(played)}{at}"
+    if change.delta:
+        return "stake", lost_to
+    if played.winner is None:
+        return "nothing moved", f"{winner_name(played)} won{at}"
+    if change.stake == 0:
+        return "played free", lost_to
+    return "nobody pays on this board", lost_to

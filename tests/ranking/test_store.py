@@ -1,0 +1,113 @@
+"""The ledger's file: private, its own, and refused with a reason where it cannot be used."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from heek.errors import RankingError
+from heek.ranking.ledger import Ledger
+from heek.ranking.schema import VERSION
+from heek.ranking.store import Store, open_store
+from tests.ranking.records import ANN, BEN, FakeTable, body
+
+
+def refused(file: Path) -> str:
+    with pytest.raises(RankingError) as error:
+        open_store(file).close()
+    text = str(error.value)
+    assert "\n" not in text
+    assert str(file.name) in text or str(file.parent) in text
+    return text
+
+
+def test_files_are_private(ledger: Ledger, store: Store, table: FakeTable) -> None:
+    """Nobody else can read the ledger, its side files or its folder."""
+    ledger.ingest(body(table.sealed({ANN: 1, BEN: 1})))
+    folder = store.file.parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    files = list(folder.iterdir())
+    assert len(files) >= 3
+    assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
+
+
+def test_a_file_that_all_could_read_is_made_private(tmp_path: Path) -> None:
+    """A ledger that was copied here with open permissions is closed to others."""
+    file = tmp_path / "ki.sqlite3"
+    file.touch(0o644)
+    file.chmod(0o644)
+    open_store(file).close()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_commit_waits_for_the_disk(store: Store) -> None:
+    """The writing connection has WAL, full synchronisation and foreign keys; a reading one cannot write."""
+    with store.writer.begin() as connection:
+        for pragma, value in (("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)):
+            assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
+    with store.reader.begin() as connection, pytest.raises(Exception, match="readonly"):
+        connection.exec_driver_sql("DELETE FROM players")
+
+
+def test_one_ki_to_a_ledger(store: Store) -> None:
+    """A second service on the same file is refused until the first one has closed it."""
+    assert "another KI runs on this ledger" in refused(store.file)
+    store.close()
+    open_store(store.file).close()
+
+
+def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
+    """A file of a newer version is named as one, and stays as it is."""
+    file = tmp_path / "ki.sqlite3"
+    open_store(file).close()
+    with sqlite3.connect(file) as db:
+        db.execute("UPDATE ledger_version SET version = ?", (VERSION + 1,))
+    db.close()
+    assert f"newer heek (ledger {VERSION + 1}, this one knows {VERSION})" in refused(file)
+
+
+def test_another_programs_file_is_refused(tmp_path: Path) -> None:
+    """A data base that is not ours is left alone."""
+    file = tmp_path / "ki.sqlite3"
+    with sqlite3.connect(file) as db:
+        db.execute("CREATE TABLE somebody(s)")
+    db.close()
+    assert "another program's data base" in refused(file)
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    """What is no data base, or one that was cut, is refused with what to do."""
+    file = tmp_path / "ki.sqlite3"
+    file.write_bytes(b"this is no data base, whatever its name says" * 50)
+    assert "damaged or no ledger" in refused(file)
+
+
+def test_a_ledger_that_does_not_hold_together_is_refused(
+    ledger: Ledger, store: Store, table: FakeTable
+) -> None:
+    """What another program wrote past the constraints is found at the start."""
+    ledger.ingest(body(table.sealed({ANN: 1, BEN: 1})))
+    store.close()
+    with sqlite3.connect(store.file) as db:
+        db.execute("DELETE FROM players")
+    db.close()
+    assert "does not hold together" in refused(store.file)
+
+
+def test_a_folder_or_a_place_in_a_file_is_refused(tmp_path: Path) -> None:
+    """A path that cannot be a file is refused by name."""
+    assert "is a folder" in refused(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert "service.database" in refused(tmp_path / "file" / "ki.sqlite3")
+    assert "service.database" in refused(Path("/proc/nowhere/ki.sqlite3"))
+
+
+def test_a_half_made_file_is_made_whole(tmp_path: Path) -> None:
+    """An empty file, as a cut at the first start leaves it, becomes a ledger."""
+    file = tmp_path / "ki.sqlite3"
+    file.touch()
+    open_store(file).close()
+    open_store(file).close()
