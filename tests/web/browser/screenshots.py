@@ -1,0 +1,145 @@
+"""Pictures of the page for the README: a phone, a laptop and a wall in the reveal of a five-seat match.
+
+`python -m tests.web.browser.screenshots DIR` plays a match on a real table on mock pins and looks at it with
+three browsers. The pictures show what the page shows; nothing is drawn into them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heek.clock import MILLISECOND, SECOND
+from heek.kinds import KINDS, SEATS, Kind
+from heek.session.phases import Phase
+from heek.web.doors import PageSettings
+from tests.web.table_for_pages import TableWithPage
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+PEN, PAGE, BEETLE = KINDS
+
+SCREENS: dict[str, dict[str, Any]] = {
+    "phone": {
+        "viewport": {"width": 360, "height": 740},
+        "device_scale_factor": 2,
+        "has_touch": True,
+        "is_mobile": True,
+    },
+    "laptop": {"viewport": {"width": 1366, "height": 768}},
+    "wall": {"viewport": {"width": 1920, "height": 1080}},
+}
+
+ROUNDS: tuple[tuple[Kind, ...], ...] = (
+    (PEN, PAGE, PAGE, PAGE, PAGE),
+    (BEETLE, PAGE, BEETLE, BEETLE, BEETLE),
+    (PEN, PEN, BEETLE, PEN, PEN),
+    (PAGE, PEN, PAGE, PEN, PAGE),
+    (BEETLE, PEN, PEN, PEN, BEETLE),
+    (BEETLE, BEETLE, BEETLE, PAGE, BEETLE),
+    (BEETLE, PEN, BEETLE, PEN, PEN),
+    (PEN, BEETLE, BEETLE, PAGE, PAGE),
+)
+"""What seats 1 to 5 throw; the last is the worked example of the rules."""
+
+NAMES = ((2, "40220173", "Shorah"), (4, "51770236", "Yeesha"))
+PATIENCE_S = 30.0
+
+
+def play(table: TableWithPage, look: Callable[[str], None]) -> None:
+    """Sit down at all five seats and play; `look` is called in each telling moment, by name."""
+    look("attract")
+    for seat in SEATS[:4]:
+        press(table, seat, PAGE)
+    for seat, player, name in NAMES:
+        table.call(lambda seat=seat, player=player, name=name: table.daemon.claim(seat, player, name))
+    look("lobby")
+    press(table, SEATS[-1], PAGE)
+    guard = table.config.session_settings().guard + 50 * MILLISECOND
+    for number, throws in enumerate(ROUNDS, 1):
+        wait(lambda: table.daemon.shown.phase is Phase.THROW, "the round")
+        wait(lambda: table.clock.now() > table.daemon.shown.since + guard, "the guard's end")
+        for seat in SEATS:
+            press(table, seat, throws[seat - 1])
+            if seat == 3 and number == len(ROUNDS):
+                look("countdown")
+        wait(lambda: table.daemon.shown.phase is Phase.REVEAL, "the reveal")
+        if number == len(ROUNDS):
+            look("reveal")
+
+
+def press(table: TableWithPage, seat: int, kind: Kind) -> None:
+    """A finger, for 80 ms."""
+    table.contact(seat, kind, True)
+    time.sleep(0.08)
+    table.contact(seat, kind, False)
+    time.sleep(0.05)
+
+
+def wait(come: Callable[[], bool], what: str) -> None:
+    """Until something has come; raises TimeoutError if it does not."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not come():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} does not come")
+        time.sleep(0.01)
+
+
+def beaten(page: Page, table: TableWithPage) -> None:
+    """In a reveal: until what was won stands there at rest, and the winners' LEDs burn."""
+    page.wait_for_selector('body[data-beat="won"]')
+    since = table.daemon.shown.since
+    until = table.daemon.shown.until or since + SECOND
+    wait(lambda: table.clock.now() > since + (until - since) // 2 + 500 * MILLISECOND, "the beat")
+    page.wait_for_selector('[data-won] .led[data-level="1"]:visible')
+
+
+def main() -> int:
+    """Take the pictures."""
+    parser = argparse.ArgumentParser(description="pictures of the table's page for the README")
+    parser.add_argument("folder", type=Path, help="where they go")
+    parser.add_argument("--all", action="store_true", help="also attract, lobby and countdown")
+    given = parser.parse_args()
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("no Chromium on this machine: apt-get install chromium", file=sys.stderr)
+        return 1
+    from playwright.sync_api import sync_playwright
+
+    given.folder.mkdir(parents=True, exist_ok=True)
+    settings = PageSettings(port=0, ki_url="http://127.0.0.1:8625/")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        TableWithPage(Path(folder), settings, ahyoheek__reveal_s=8, ahyoheek__countdown_s=12) as table,
+        sync_playwright() as driver,
+    ):
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        pages = {name: browser.new_context(**options).new_page() for name, options in SCREENS.items()}
+        for page in pages.values():
+            page.goto(table.url)
+            page.wait_for_selector("body[data-link=live][data-phase]")
+
+        def look(moment: str) -> None:
+            for name, page in pages.items():
+                page.wait_for_selector(f'body[data-phase="{moment}"]')
+                if moment == "reveal":
+                    beaten(page, table)
+                if moment == "reveal" or given.all:
+                    file = given.folder / (f"{name}.png" if moment == "reveal" else f"{name}-{moment}.png")
+                    page.screenshot(path=file)
+                    print(file)
+
+        play(table, look)
+        browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
