@@ -14,8 +14,10 @@ help: ## this list
 
 setup: .venv/.installed-dev ## .venv with everything that work on the project needs
 
-demo: .venv/.installed ## two matches in the terminal; FAST=1 at once, ARGS= for more
-	@$(KEEP_COMPILED) $(VENV)/heek demo $(if $(FAST),--fast) $(ARGS)
+DEMO = $(if $(LAN),--lan $(filter-out 1,$(LAN))) $(if $(LINK),--link $(LINK)) $(if $(FAST),--fast)
+
+demo: .venv/.installed ## a table and a KI in the browser; LAN=1 phones, LINK=serial, FAST=1 in the terminal
+	@$(KEEP_COMPILED) $(VENV)/heek demo $(DEMO) $(ARGS)
 
 test: .venv/.installed-dev ## all tests; says what was skipped and why; ARGS= for pytest
 	@$(VENV)/python -m pytest -rs $(ARGS)

@@ -108,7 +108,6 @@ class Rig:
     def __init__(self, folder: Path) -> None:
         self.clock = ManualClock(wall_s=1_900_000_000.0)
         self.loop = VirtualLoop(self.clock)
-        asyncio.set_event_loop(self.loop)
         self.ki = Ki()
         self.key: TableKey = table_key_in(folder)
         self.journal = JournalWriter(folder, InlineExecutor(), self.clock)

@@ -119,6 +119,8 @@ state_dir = "{state}"
 backend = "mock"
 [[display]]
 driver = "dummy"
+[web]
+port = 0
 [log]
 level = "info"
 """

@@ -190,7 +190,8 @@ class Reporting:
 
     def _failed(self, reason: str, retry_s: float | None) -> None:
         if not self._outbox.failing:
-            log.warning("the KI: %s; results wait in the journal", reason)
+            # No warning: a link that is away is an ordinary thing, and the page says so all the time.
+            log.info("the KI: %s; results wait in the journal", reason)
         self._outbox.failed(self._who.clock.now(), reason, retry_s)
 
     async def _deliver(self, results: list[Result]) -> BatchAnswer:

@@ -64,7 +64,7 @@ def measure(*, quick: bool = False) -> list[Figure]:
         config = Path(folder) / "table.toml"
         config.write_text(
             f'[table]\nstate_dir = "{folder}/state"\n[stations]\nbackend = "mock"\n'
-            '[[display]]\ndriver = "dummy"\n',
+            '[[display]]\ndriver = "dummy"\n[web]\nport = 0\n',
             encoding="utf-8",
         )
         daemon = ["-m", "heek", "run", "--config", str(config)]

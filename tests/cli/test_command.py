@@ -16,13 +16,14 @@ def test_without_a_command_it_says_which_there_are() -> None:
     """`python -m heek` shows the help and ends with 2."""
     run = heek()
     assert run.returncode == MISTAKE
-    for name in (b"run", b"simulate", b"demo", b"config", b"journal"):
+    for name in (b"run", b"simulate", b"demo", b"ki", b"config", b"journal"):
         assert name in run.stdout
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     """--help ends with 0, also for every command."""
-    for arguments in ([], ["run"], ["simulate"], ["demo"], ["config", "check"], ["journal", "show"]):
+    pairs = (["config", "check"], ["journal", "show"], ["ki", "serve"], ["ki", "serial-gateway"])
+    for arguments in ([], ["run"], ["simulate"], ["demo"], *pairs):
         with pytest.raises(SystemExit) as stopped:
             main([*arguments, "--help"])
         assert stopped.value.code == OK
@@ -76,7 +77,7 @@ def test_the_demo_on_a_terminal_without_these_letters() -> None:
 def test_the_demo_can_be_stopped(stop: signal.Signals, codes: set[int]) -> None:
     """SIGTERM and Ctrl-C end the demo in the middle without a traceback."""
     with subprocess.Popen(
-        command("demo"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command("demo", "--terminal"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as demo:
         assert demo.stdout is not None
         while b"The table starts" not in demo.stdout.readline():

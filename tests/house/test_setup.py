@@ -100,6 +100,8 @@ def test_help_lists_every_command() -> None:
     [
         (["demo", "FAST=1"], ".venv/bin/heek demo --fast"),
         (["demo", "ARGS=--terminal"], ".venv/bin/heek demo --terminal"),
+        (["demo", "LAN=1"], ".venv/bin/heek demo --lan"),
+        (["demo", "LAN=10.0.0.7", "LINK=serial"], ".venv/bin/heek demo --lan 10.0.0.7 --link serial"),
         (["fuzz"], ".venv/bin/python -m tests.fuzz --stories 10000"),
         (["test", "ARGS=-k rules"], ".venv/bin/python -m pytest -rs -k rules"),
     ],

@@ -7,28 +7,20 @@ the operator's reset (`systemctl kill --signal=SIGUSR1 heek`).
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
 import os
 import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from heek.cli import FAILED, OK
 from heek.errors import JournalError
 
 if TYPE_CHECKING:
-    from heek.config import Config, DisplayConfig
-    from heek.display.oled import Oled
+    from heek.cli.table_process import TableProcess
+    from heek.config import Config
 
 log: Final = logging.getLogger("heek")
-
-STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-
-PANEL_PATIENCE_S: Final = 2.0
-"""At the end: how long a panel may take to go dark before it is left as it is."""
 
 
 def add_to(commands: Any) -> None:
@@ -71,76 +63,20 @@ def _prepare_state_dir(folder: Path) -> None:
 
 
 def _run(config: Config) -> int:
-    from heek.boot import this_boot
-    from heek.clock import RealClock
-    from heek.daemon import Daemon, World
+    from heek.cli.table_process import TableProcess
 
-    loop = asyncio.new_event_loop()
-    failed: list[BaseException] = []
+    return TableProcess(config).run(on_ready=lambda process: _say_ready(config, process))
 
-    def on_exception(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        failed.append(context.get("exception") or RuntimeError(context["message"]))
-        log.error("the table stops: %s", context["message"], exc_info=context.get("exception"))
-        loop.stop()
 
-    loop.set_exception_handler(on_exception)
-    for stop in STOP_SIGNALS:
-        # Not by the loop: it gives a signal its default back when it closes, and then the signal kills.
-        signal.signal(stop, lambda *_: loop.call_soon_threadsafe(loop.stop))
-    journal_executor = ThreadPoolExecutor(1, "heek-journal")
-    panel_executor = ThreadPoolExecutor(1, "heek-panel")
-    world = World(
-        clock=RealClock(),
-        boot=this_boot(),
-        journal_executor=journal_executor,
-        panel_executor=panel_executor,
-        random_bytes=os.urandom,
-        open_pins=_open_pins,
-        open_panel=_open_panel,
-        on_line=lambda line: log.debug("%s", line),
+def _say_ready(config: Config, process: TableProcess) -> None:
+    log.info(
+        "%s is ready: seats %s on %s, journal in %s",
+        config.table.name,
+        ", ".join(map(str, config.seat_numbers)),
+        "mock pins" if config.stations.backend == "mock" else config.stations.pin_factory,
+        config.table.state_dir,
     )
-    daemon = Daemon(config, world, loop)
-    try:
-        signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(daemon.reset))
-        log.info(
-            "%s is ready: seats %s on %s, journal in %s",
-            config.table.name,
-            ", ".join(map(str, config.seat_numbers)),
-            _pins_named(config),
-            config.table.state_dir,
-        )
-        if config.stations.backend == "mock":
-            log.info("the pins are simulated: nobody can press them here; `heek demo` plays by itself")
-        loop.run_forever()
-    finally:
-        daemon.close()
-        journal_executor.shutdown()
-        for late in (*STOP_SIGNALS, signal.SIGUSR1):
-            # Whoever asks for the end again gets the one that is under way.
-            signal.signal(late, signal.SIG_IGN)
-        loop.close()
-    dark = wait([panel_executor.submit(lambda: None)], timeout=PANEL_PATIENCE_S)
-    log.info("%s has stopped", config.table.name)
-    code = FAILED if failed else OK
-    if dark.not_done:
-        # A panel hangs in its bus; its thread would keep the process, and systemd, waiting.
-        logging.shutdown()
-        os._exit(code)
-    panel_executor.shutdown()
-    return code
-
-
-def _pins_named(config: Config) -> str:
-    return "mock pins" if config.stations.backend == "mock" else config.stations.pin_factory
-
-
-def _open_pins(config: Config, clock: Any) -> Any:
-    from heek.stations.gpio import open_factory
-
-    return open_factory(config.stations.backend, config.stations.pin_factory, clock)
-
-
-def _open_panel(display: DisplayConfig) -> Oled:
-    from heek.display.oled import Oled
-
-    return Oled(display.driver, display.bus, display.address, display.rotate)
+    if process.page is not None:
+        log.info("its page: %s", process.page.url)
+    if config.stations.backend == "mock" and process.page is None:
+        log.info("the pins are simulated and there is no page: nobody can press them here")

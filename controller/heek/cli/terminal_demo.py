@@ -1,8 +1,7 @@
-"""`heek demo`: the worked example and a whole match of five, played by stories in the terminal."""
+"""`heek demo --terminal`: the worked example and a whole match of five, played by stories."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -25,29 +24,21 @@ STORIES: Final = (
 LINES_KEPT: Final = 200
 
 
-def add_to(commands: Any) -> None:
-    """Add `demo` to the commands."""
-    parser = commands.add_parser("demo", help="watch two matches on a simulated table")
-    parser.add_argument("--terminal", action="store_true", help="in this terminal (for now the only way)")
-    parser.add_argument("--fast", action="store_true", help="at once instead of in real time")
-    parser.set_defaults(run=run)
-
-
-def run(arguments: argparse.Namespace) -> int:
+def play(*, fast: bool) -> int:
     """Play the stories; Ctrl-C and SIGTERM end it and give the terminal back as it was."""
     from heek.simulator.story import parse
     from heek.simulator.terminal import can_draw
 
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, _stop)
-    drawn = not arguments.fast and can_draw(sys.stdout, os.environ)
+    drawn = not fast and can_draw(sys.stdout, os.environ)
     for name, title in STORIES:
         text = resources.files("heek.simulator").joinpath("demo", name).read_text(encoding="utf-8")
         story = parse(text, name)
         if drawn:
             _draw(story, title)
         else:
-            _tell(story, title, fast=arguments.fast)
+            _tell(story, title, fast=fast)
     return OK
 
 

@@ -1,0 +1,333 @@
+"""`heek demo`: the whole system on this machine, to play with: a simulated table, its page, and a KI.
+
+The table runs in this process; the KI, and for the serial link the gateway at its end, in processes of
+their own, which end when this one does, however it ends. All that is kept is kept in a folder that goes
+with the demonstration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from heek.cli import FAILED
+from heek.errors import BackendError, ConfigError, PageError
+
+if TYPE_CHECKING:
+    from heek.cli.table_process import TableProcess
+    from heek.simulator.wire import Wire
+
+log: Final = logging.getLogger("heek")
+
+HOST: Final = "127.0.0.1"
+TABLE_PORT: Final = 8125
+KI_PORT: Final = 8625
+
+START_PATIENCE_S: Final = 20.0
+"""How long the KI may take to listen; a slow machine compiles it first."""
+END_PATIENCE_S: Final = 3.0
+BAUD: Final = 115200
+
+FIXED: Final = frozenset(
+    {"stations.backend", "table.state_dir", "web.host", "web.port"}
+    | {"ki.link", "ki.url", "ki.port", "ki.baud", "station"}
+)
+"""Keys that make it this demonstration."""
+
+
+def add_to(commands: Any) -> None:
+    """Add `demo` to the commands."""
+    parser = commands.add_parser("demo", help="play on a simulated table in the browser, with a KI")
+    parser.add_argument("--port", type=int, default=TABLE_PORT, metavar="N", help="of the table's page")
+    parser.add_argument("--ki-port", type=int, default=KI_PORT, metavar="N", help="of the KI")
+    parser.add_argument(
+        "--link", choices=("http", "serial"), default="http", help="how results come to the KI"
+    )
+    parser.add_argument(
+        "--lan",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="let phones play: listen at this machine's address (or the one that is given)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a key of the configuration, as in a file: --set ahyoheek.target=1",
+    )
+    parser.add_argument("--terminal", action="store_true", help="watch two matches in this terminal instead")
+    parser.add_argument("--fast", action="store_true", help="with --terminal: at once, not in real time")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the demonstration until Ctrl-C; raises TableError if it cannot start."""
+    if arguments.terminal or arguments.fast:
+        from heek.cli import terminal_demo
+
+        return terminal_demo.play(fast=arguments.fast)
+    for name, port in (("--port", arguments.port), ("--ki-port", arguments.ki_port)):
+        if not 0 < port < 65536:
+            raise PageError(f"{name} {port}: a port is a number from 1 to 65535")
+        _check_free(name, port)
+    if arguments.port == arguments.ki_port:
+        raise PageError(f"--port and --ki-port are both {arguments.port}; give two ports")
+    logging.basicConfig(level="WARNING", format="%(levelname)s %(message)s", stream=sys.stderr)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heek-demo-")))
+        return _Stage(arguments, folder, stack).run()
+
+
+class _Stage:
+    """The parts of one demonstration."""
+
+    def __init__(self, arguments: argparse.Namespace, folder: Path, stack: contextlib.ExitStack) -> None:
+        self._arguments = arguments
+        self._folder = folder
+        self._lan_host = None if arguments.lan is None else arguments.lan or _own_address()
+        self._process: TableProcess | None = None
+        self._wire: Wire | None = None
+        self._ki_url = f"http://{HOST}:{arguments.ki_port}"
+        self._children: list[_Child] = []
+        self._ki = self._child("ki", self._ki_command())
+        if arguments.link == "serial":
+            from heek.simulator.wire import Wire
+
+            self._wire = Wire(baud=BAUD)
+            stack.callback(self._wire.close)
+            self._child(
+                "gateway", ["ki", "serial-gateway", "--port", self._wire.gateway_end, "--url", self._ki_url]
+            )
+        # Whatever ends first, and however: the children go, then their wire, then the folder.
+        stack.callback(self._end_children)
+
+    def run(self) -> int:
+        from heek.cli.table_process import Demonstration, TableProcess
+        from heek.config import from_keys
+
+        arguments = self._arguments
+        keys: dict[str, object] = {
+            "stations.backend": "mock",
+            "table.state_dir": str(self._folder / "table"),
+            "seats.bots": "ask",
+            "web.host": HOST,
+            "web.port": arguments.port,
+            "ki.link": arguments.link,
+            "log.level": "warning",
+        }
+        if self._wire is None:
+            keys["ki.url"] = self._ki_url
+        else:
+            keys |= {"ki.port": self._wire.table_end, "ki.baud": BAUD}
+        config = from_keys(keys | _typed(arguments.set), "heek demo")
+        for child in self._children:
+            child.start()
+        process = TableProcess(
+            config,
+            Demonstration(
+                ki_url=f"{self._ki_url}/",
+                switch_ki=self._switch_ki,
+                ki_stopped=lambda: self._ki.stopped,
+                lan_host=self._lan_host,
+                lan_token=None if self._lan_host is None else secrets.token_urlsafe(16),
+            ),
+        )
+        self._process = process
+        threading.Thread(target=self._await_ki, name="heek-demo", daemon=True).start()
+        code = process.run(on_ready=lambda _: None)
+        return code if self._ki.failed is None else FAILED
+
+    def _await_ki(self) -> None:
+        """Say where everything is once all of it stands; end the demonstration if the KI does not."""
+        process = self._process
+        assert process is not None
+        if not self._ki.listens(self._arguments.ki_port):
+            process.stop()
+            return
+        until = time.monotonic() + START_PATIENCE_S
+        while process.page is None and time.monotonic() < until:
+            time.sleep(0.01)
+        page = process.page
+        if page is None:
+            return
+        process.ki_came_up()
+        lines = [
+            "",
+            f"  The table  {page.url}   five seats, simulated",
+            f"  The KI     {self._ki_url}/   who ranks where",
+        ]
+        if self._wire is not None:
+            lines.append(f"  The link   serial, {BAUD} baud, over two pseudo terminals")
+        if page.join_url is not None:
+            lines += ["", f"  Phones     {page.join_url}", "", *_qr_lines(page.join_url)]
+            lines.append(
+                "  Who has this address can take a seat; it is good until you end the demonstration."
+            )
+        lines += ["", "  Ctrl-C ends all of it.", ""]
+        print("\n".join(lines), flush=True)
+
+    def _switch_ki(self, running: bool) -> None:
+        threading.Thread(target=self._do_switch_ki, args=(running,), daemon=True).start()
+
+    def _do_switch_ki(self, running: bool) -> None:
+        if running:
+            self._ki.start()
+            if self._ki.listens(self._arguments.ki_port) and self._process is not None:
+                self._process.ki_came_up()
+        else:
+            self._ki.stop()
+            if self._process is not None:
+                # It finds nobody there, and says so.
+                self._process.ki_came_up()
+
+    def _child(self, name: str, command: list[str]) -> _Child:
+        child = _Child(name, command)
+        self._children.append(child)
+        return child
+
+    def _ki_command(self) -> list[str]:
+        database = str(self._folder / "ki" / "ki.sqlite3")
+        port = str(self._arguments.ki_port)
+        return ["ki", "serve", "--demo", "--host", HOST, "--port", port, "--database", database]
+
+    def _end_children(self) -> None:
+        for child in reversed(self._children):
+            child.stop()
+
+
+class _Child:
+    """A process of ours that ends when its standard input does, so that it never outlives us."""
+
+    def __init__(self, name: str, command: list[str]) -> None:
+        self._name = name
+        self._command = [sys.executable, "-m", "heek", *command, "--until-stdin-closes"]
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.stopped = False
+        self.failed: int | None = None
+        """The exit code with which it ended by itself."""
+
+    def start(self) -> None:
+        with self._lock:
+            if self._process is not None and self._process.poll() is None:
+                return
+            # A session of its own: Ctrl-C is for us, and we end it when the table is done with it.
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+            )
+            self.stopped = False
+
+    def listens(self, port: int) -> bool:
+        """Whether it has come to listen at `port`, in time and alive."""
+        until = time.monotonic() + START_PATIENCE_S
+        while time.monotonic() < until:
+            process = self._process
+            if process is None or self.stopped:
+                return False
+            code = process.poll()
+            if code is not None:
+                # It has said why on standard error.
+                self.failed = code
+                return False
+            with contextlib.suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+                # Not somebody else who had the port before: then ours would have ended.
+                if process.poll() is None:
+                    return True
+            time.sleep(0.03)
+        log.error("the %s does not come to listen at port %d", self._name, port)
+        self.failed = FAILED
+        return False
+
+    def stop(self) -> None:
+        """End it, gently first; harmless when it has ended."""
+        with self._lock:
+            self.stopped = True
+            process, self._process = self._process, None
+            if process is None:
+                return
+            if process.stdin is not None:
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
+            process.terminate()
+            try:
+                process.wait(END_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _typed(settings: list[str]) -> dict[str, object]:
+    """`KEY=VALUE` as the configuration takes it; raises ConfigError for what is no such thing."""
+    keys: dict[str, object] = {}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals or name.strip() in FIXED:
+            why = "is no KEY=VALUE" if not equals else "is the demonstration's own"
+            raise ConfigError(f"--set {text}: {why}; for example --set ahyoheek.target=1")
+        try:
+            keys[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            # A word without quotes is a word.
+            keys[name.strip()] = value.strip()
+    return keys
+
+
+def _check_free(option: str, port: int) -> None:
+    """Raise PageError if somebody listens at a port: before anything is started, and by the option's name."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tried:
+        # As a server would: a port that was let go of a moment ago can be had.
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((HOST, port))
+        except OSError as error:
+            raise PageError(
+                f"port {port} cannot be had ({error.strerror}); another demonstration? "
+                f"End it, or give another one: {option} N"
+            ) from None
+
+
+def _own_address() -> str:
+    """This machine's address in the local network; raises BackendError if it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            # Sends nothing: it only asks which address would be used (192.0.2.1 is nobody's, RFC 5737).
+            asked.connect(("192.0.2.1", 9))
+            address = str(asked.getsockname()[0])
+        except OSError:
+            address = ""
+    if not address or address.startswith("127."):
+        raise BackendError(
+            "LAN: this machine has no address in a local network; join one, or name it: --lan ADDRESS"
+        )
+    return address
+
+
+def _qr_lines(url: str) -> list[str]:
+    """A QR code for a dark or light terminal, two rows a line, with the margin that scanners want."""
+    import segno
+
+    matrix = [list(row) for row in segno.make(url, error="l", micro=False).matrix_iter(border=4)]
+    if len(matrix) % 2:
+        matrix.append([0] * len(matrix[0]))
+    lines = []
+    for upper, lower in zip(matrix[::2], matrix[1::2], strict=True):
+        # A light ground drawn in full blocks, for dark terminals; scanners take the inverse as well.
+        blocks = "".join(
+            {(0, 0): "█", (0, 1): "▀", (1, 0): "▄", (1, 1): " "}[bool(a), bool(b)]
+            for a, b in zip(upper, lower, strict=True)
+        )
+        lines.append(f"  {blocks}")
+    return lines

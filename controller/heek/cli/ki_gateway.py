@@ -1,0 +1,90 @@
+"""`heek ki serial-gateway`: the KI's end of a serial line, until it is told to stop.
+
+Logs go to standard error; nothing but frames ever goes to the port. SIGTERM and Ctrl-C end it with code 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from heek.cli import OK
+from heek.errors import ConfigError
+
+log: Final = logging.getLogger("heek")
+
+DEFAULT_BAUD: Final = 115200
+DEFAULT_URL: Final = "http://127.0.0.1:8625"
+BAUDS: Final = range(1200, 4_000_001)
+"""As in `ki.baud`."""
+
+
+def add_to(commands: Any) -> None:
+    """Add `serial-gateway` to the commands of `heek ki`."""
+    parser = commands.add_parser("serial-gateway", help="bring what comes over a serial port to the KI")
+    parser.add_argument("--port", required=True, metavar="NAME", help="such as /dev/serial/by-id/...")
+    parser.add_argument("--baud", type=int, default=DEFAULT_BAUD, metavar="N", help="default: %(default)s")
+    parser.add_argument("--url", default=DEFAULT_URL, metavar="URL", help="of the KI; default: %(default)s")
+    # For a program that starts this one: standard input ends with it, however it ends.
+    parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the gateway until SIGTERM or Ctrl-C; raises ConfigError if what was typed makes none."""
+    if arguments.baud not in BAUDS:
+        raise ConfigError(
+            f"--baud {arguments.baud}: give a rate from {BAUDS[0]} to {BAUDS[-1]}, such as {DEFAULT_BAUD}"
+        )
+    supervised: bool = arguments.until_stdin_closes
+    logging.basicConfig(
+        # Whoever started us speaks for us: the page of the table says how the link is.
+        level=logging.ERROR if supervised else logging.INFO,
+        format="%(levelname)s %(message)s",
+        stream=sys.stderr,
+    )
+    asyncio.run(_run(arguments.port, arguments.baud, arguments.url, supervised=supervised))
+    return OK
+
+
+async def _run(port: str, baud: int, url: str, *, supervised: bool) -> None:
+    from heek.ki.gateway import Gateway
+    from heek.ki.http_link import HttpLink
+
+    try:
+        service = HttpLink(url)
+    except ValueError as error:
+        raise ConfigError(f"--url {error}") from None
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if supervised:
+        threading.Thread(
+            target=_await_end_of_input, args=(lambda: loop.call_soon_threadsafe(stop.set),), daemon=True
+        ).start()
+    gateway = Gateway(port, baud, service)
+    log.info("the gateway is ready: %s at %d baud to the KI at %s", port, baud, url)
+    await stop.wait()
+    await gateway.close()
+    log.info("the gateway has stopped")
+
+
+def _await_end_of_input(then: Callable[[], object]) -> None:
+    """Wait on a thread: not every kind of standard input can be watched by a loop."""
+    try:
+        # Not sys.stdin, whose lock the end of the process would wait for.
+        while os.read(0, 4096):
+            pass
+    except OSError:
+        pass
+    with contextlib.suppress(RuntimeError):
+        then()

@@ -1,0 +1,363 @@
+"""One table in this process: daemon, page and reporting, until it is told to stop.
+
+The daemon and the reporting share the loop of the main thread; the page's server has a thread of its own,
+and what browsers ask comes over to the loop from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from heek.boot import this_boot
+from heek.cli import FAILED, OK
+from heek.clock import RealClock
+from heek.daemon import Daemon, World
+from heek.errors import IllegalAction, LinkError
+from heek.kinds import Kind, Seat
+from heek.simulator.telling import Teller
+
+if TYPE_CHECKING:
+    from heek.config import Config, DisplayConfig
+    from heek.display.oled import Oled
+    from heek.ki.link import Link
+    from heek.reporting import KiStatus, Reporting
+    from heek.session.inputs import Claimed
+    from heek.web.doors import SignedIn
+    from heek.web.server import PageServer
+    from heek.web.state import KiLine, Told
+
+log: Final = logging.getLogger("heek")
+
+_T = TypeVar("_T")
+
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+PANEL_PATIENCE_S: Final = 2.0
+"""At the end: how long a panel may take to go dark before it is left as it is."""
+
+REPORTING_PATIENCE_S: Final = 1.0
+"""At the end: how long the link may take to let go."""
+
+CLAIM_PATIENCE_S: Final = 5.0
+"""How long a sign-in waits for the table to take it."""
+
+SERIAL_BYTES: Final = 8 * 1024
+"""Of records in one request over serial: under a second on the wire at 115200 baud."""
+HTTP_BYTES: Final = 512 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """What a demonstration adds to a table."""
+
+    ki_url: str
+    """Where a person finds the KI's board."""
+    switch_ki: Callable[[bool], None]
+    """Start (True) or stop the KI; comes back at once."""
+    ki_stopped: Callable[[], bool]
+    """Whether it was stopped on purpose."""
+    lan_host: str | None = None
+    lan_token: str | None = None
+    """With an address: the secret by which phones join."""
+
+
+class TableProcess:
+    """The table of one configuration, in this process. `run` it once."""
+
+    def __init__(self, config: Config, demonstration: Demonstration | None = None) -> None:
+        self._config = config
+        self._demonstration = demonstration
+        self._loop = asyncio.new_event_loop()
+        self._failed: list[BaseException] = []
+        self._teller = Teller()
+        self._told: deque[Told] = deque(maxlen=12)
+        self._claims: dict[tuple[Seat, str], asyncio.Future[None]] = {}
+        self._published: tuple[object, ...] = ()
+        self._held: tuple[object, ...] = ()
+        self._pins: Any = None
+        self.page: PageServer | None = None
+        self._daemon: Daemon
+        self._reporting: Reporting | None = None
+
+    def run(self, on_ready: Callable[[TableProcess], None]) -> int:
+        """Play until SIGTERM or Ctrl-C; the exit code.
+
+        `on_ready` is called when everything stands, on the main thread, before the first turn of the loop.
+        Raises TableError if it cannot start.
+        """
+        loop = self._loop
+        asyncio.set_event_loop(loop)
+        loop.set_exception_handler(self._on_exception)
+        for stop in STOP_SIGNALS:
+            # Not by the loop: it gives a signal its default back when it closes, and then the signal kills.
+            signal.signal(stop, lambda *_: loop.call_soon_threadsafe(loop.stop))
+        journal_executor = ThreadPoolExecutor(1, "heek-journal")
+        panel_executor = ThreadPoolExecutor(1, "heek-panel")
+        world = World(
+            clock=RealClock(),
+            boot=this_boot(),
+            journal_executor=journal_executor,
+            panel_executor=panel_executor,
+            random_bytes=os.urandom,
+            open_pins=self._open_pins,
+            open_panel=_open_panel,
+            on_line=self._on_line,
+            on_turn=self._publish,
+            on_refused=self._on_refused,
+            on_result=self._on_result,
+        )
+        daemon = self._daemon = Daemon(self._config, world, loop)
+        try:
+            signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(daemon.reset))
+            self._start_page()
+            loop.run_until_complete(self._start_reporting())
+            self._publish()
+            on_ready(self)
+            loop.run_forever()
+        finally:
+            self._stop_page()
+            loop.run_until_complete(self._stop_reporting())
+            daemon.close()
+            journal_executor.shutdown()
+            for late in (*STOP_SIGNALS, signal.SIGUSR1):
+                # Whoever asks for the end again gets the one that is under way.
+                signal.signal(late, signal.SIG_IGN)
+            loop.close()
+        dark = wait([panel_executor.submit(lambda: None)], timeout=PANEL_PATIENCE_S)
+        log.info("%s has stopped", self._config.table.name)
+        code = FAILED if self._failed else OK
+        if dark.not_done:
+            # A panel hangs in its bus; its thread would keep the process, and systemd, waiting.
+            logging.shutdown()
+            os._exit(code)
+        panel_executor.shutdown()
+        return code
+
+    def stop(self) -> None:
+        """End `run` as a signal would; from any thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def ki_came_up(self) -> None:
+        """Somebody knows that the KI is there again; from any thread."""
+        if self._reporting is not None:
+            self._reporting.ask_now()
+
+    def _on_exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self._failed.append(context.get("exception") or RuntimeError(context["message"]))
+        log.error("the table stops: %s", context["message"], exc_info=context.get("exception"))
+        self._loop.stop()
+
+    def _open_pins(self, config: Config, clock: Any) -> Any:
+        from heek.stations.gpio import open_factory
+
+        self._pins = open_factory(config.stations.backend, config.stations.pin_factory, clock)
+        return self._pins
+
+    # The page
+
+    def _start_page(self) -> None:
+        config, demonstration = self._config, self._demonstration
+        if config.web.port == 0:
+            return
+        from heek.web.doors import Doors, PageSettings
+        from heek.web.server import PageServer
+
+        simulated = config.stations.backend == "mock"
+        settings = PageSettings(
+            host=config.web.host,
+            port=config.web.port,
+            name=config.table.name,
+            simulated=simulated,
+            seats=config.seat_numbers,
+            led_pwm=config.stations.led_pwm,
+            ki_url=demonstration.ki_url if demonstration is not None else None,
+            lan_host=demonstration.lan_host if demonstration is not None else None,
+            lan_token=demonstration.lan_token if demonstration is not None else None,
+        )
+        doors = Doors(
+            now=lambda: self._daemon.now,
+            contact=self._move_contact if simulated else None,
+            fill_seats=self._fill_seats if simulated and config.seats.bots != "never" else None,
+            sign_in=self._sign_in if demonstration is not None else None,
+            switch_ki=demonstration.switch_ki if demonstration is not None else None,
+        )
+        page = PageServer(settings, doors)
+        page.start()
+        self.page = page
+
+    def _stop_page(self) -> None:
+        if self.page is not None:
+            self.page.stop()
+            self.page = None
+
+    def _move_contact(self, seat: Seat, button: Kind, closed: bool) -> None:
+        """Close or open a contact of the mock pins, as a finger would; on the page's thread."""
+        station = next(each for each in self._config.wired if each.seat == seat)
+        self._pins.line(station.button(button)).drive(not closed)
+
+    def _fill_seats(self) -> None:
+        self._loop.call_soon_threadsafe(self._daemon.fill_seats)
+
+    def _publish(self) -> None:
+        """Hand the page what it shows, if that has changed: LEDs move there by themselves."""
+        page = self.page
+        if page is None:
+            return
+        daemon = self._daemon
+        ki = self._ki_line()
+        # Views and pictures are made anew when they change; to compare them by value would cost more.
+        looks = (
+            id(daemon.shown),
+            id(daemon.image),
+            tuple(lamp.pattern for lamp in daemon.lamps.values()),
+            self._told[-1] if self._told else None,
+            ki,
+        )
+        if looks == self._published:
+            return
+        self._published = looks
+        # Held, so that nothing else can come to have the same id.
+        self._held = (daemon.shown, daemon.image)
+        from heek.web.state import page_state
+
+        page.publish(
+            page_state(
+                daemon.shown,
+                daemon.lamps,
+                name=self._config.table.name,
+                simulated=self._config.stations.backend == "mock",
+                told=list(self._told),
+                ki=ki,
+                now=daemon.now,
+                image=daemon.image,
+            )
+        )
+
+    def _on_line(self, line: str) -> None:
+        """An event's line, on whatever thread wrote it."""
+        log.debug("%s", line)
+        self._loop.call_soon_threadsafe(self._tell, line)
+
+    def _tell(self, line: str) -> None:
+        event = json.loads(line)
+        if event["event"] == "seat_claimed":
+            self._settle_claim((event["seat"], event["player"]), None)
+        if self.page is not None:
+            from heek.web.state import Told
+
+            at = round(event["at"] * 1_000_000_000)
+            self._told.append(Told(event["seq"], at, self._teller.tell(event)))
+            self._publish()
+
+    # The KI
+
+    async def _start_reporting(self) -> None:
+        link = self._open_link()
+        if link is None:
+            return
+        from heek.reporting import Reporter, Reporting
+
+        config, daemon = self._config, self._daemon
+        who = Reporter(daemon.journal, daemon.key, config.table.name, daemon.clock, daemon.tell_points)
+        self._reporting = Reporting(
+            who,
+            link,
+            config.ki.link,
+            most_bytes=HTTP_BYTES if config.ki.link == "http" else SERIAL_BYTES,
+            on_change=self._publish,
+        )
+        self._reporting.start()
+
+    def _open_link(self) -> Link | None:
+        ki = self._config.ki
+        if ki.link == "http":
+            from heek.ki.http_link import HttpLink
+
+            return HttpLink(ki.url)
+        if ki.link == "serial":
+            from heek.ki.serial_link import SerialLink
+
+            return SerialLink(ki.port, ki.baud, on_up=self.ki_came_up)
+        return None
+
+    async def _stop_reporting(self) -> None:
+        if self._reporting is not None:
+            try:
+                await asyncio.wait_for(self._reporting.close(), REPORTING_PATIENCE_S)
+            except TimeoutError:
+                log.warning("the link to the KI does not let go; it is left to itself")
+
+    def _on_result(self) -> None:
+        if self._reporting is not None:
+            self._reporting.result_waits()
+
+    def _ki_line(self) -> KiLine:
+        from heek.web.state import KiLine
+
+        if self._reporting is None:
+            return KiLine()
+        status: KiStatus = self._reporting.status
+        stopped = self._demonstration is not None and self._demonstration.ki_stopped()
+        last = status.last_wall_s
+        return KiLine(
+            status.link,
+            "stopped" if stopped else status.state,
+            status.waiting,
+            None if last is None else time.strftime("%H:%M", time.localtime(last)),
+        )
+
+    # Signing in by a click: demonstrations alone
+
+    def _sign_in(self, seat: Seat, player: str | None) -> Future[SignedIn]:
+        """Claim a KI number, or a new one, for a seat; on the page's thread."""
+        return self._from_elsewhere(self._claim(seat, player))
+
+    def _from_elsewhere(self, what: Coroutine[Any, Any, _T]) -> Future[_T]:
+        return asyncio.run_coroutine_threadsafe(what, self._loop)
+
+    async def _claim(self, seat: Seat, player: str | None) -> SignedIn:
+        from heek.web.doors import SignedIn
+
+        if self._reporting is None:
+            raise LinkError("this table has no link to a KI, so nobody can sign in")
+        who = await self._reporting.sign_in(player)
+        settled: asyncio.Future[None] = self._loop.create_future()
+        self._claims[seat, who.player] = settled
+        try:
+            self._daemon.claim(seat, who.player, who.name)
+            await asyncio.wait_for(settled, CLAIM_PATIENCE_S)
+        except TimeoutError:
+            raise IllegalAction(f"seat {seat} was not claimed in time; try again in the lobby") from None
+        finally:
+            self._claims.pop((seat, who.player), None)
+        return SignedIn(who.player, who.name, who.points)
+
+    def _on_refused(self, claim: Claimed, why: str) -> None:
+        if (claim.seat, claim.player) in self._claims:
+            self._settle_claim((claim.seat, claim.player), why)
+        else:
+            log.warning("%s", why)
+
+    def _settle_claim(self, which: tuple[Seat, str], why: str | None) -> None:
+        settled = self._claims.get(which)
+        if settled is not None and not settled.done():
+            if why is None:
+                settled.set_result(None)
+            else:
+                settled.set_exception(IllegalAction(why))
+
+
+def _open_panel(display: DisplayConfig) -> Oled:
+    from heek.display.oled import Oled
+
+    return Oled(display.driver, display.bus, display.address, display.rotate)
