@@ -206,8 +206,11 @@ def test_a_login_console_on_the_line(caplog: pytest.LogCaptureFixture) -> None:
                     wire.say(b"\r\nraspberrypi login: ", to_table=True)
                 await until(lambda: "disable the login console" in link.status().text)
                 await until(lambda: told("disable the login console") == 1)
-                async with far_end(wire.gateway_end, echo):
+                async with far_end(wire.gateway_end, echo) as far:
                     await until(lambda: link.status().up)
+                    # A new session without an outage is no news.
+                    far.line.restart("for a change")
+                    await until(lambda: far.sessions == 2 and link.status().counters["sessions"] == 2)
                     wire.say(b"\r\n[  12.3] Kernel panic - not syncing\r\n" * 50, to_table=True)
                     assert await link.ask(Request.RECORDS, b"?") == answer(type=16, body=b"?")
                     assert link.status().counters["invalid_bytes"] > 60

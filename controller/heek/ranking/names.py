@@ -1,8 +1,7 @@
 """Names for players of whom nothing is known but a number: two plain words and a number.
 
 A name is drawn from the KI number itself, so a ledger that is built again from the tables' records gives
-everybody the same name (unless two numbers draw the same one: then it goes to the first that comes). It does
-not tell the number: 128 bits of a hash are cut down to one of 152,000 names.
+everybody the same name; unless two numbers draw the same one, which goes to the first that comes.
 """
 
 from __future__ import annotations

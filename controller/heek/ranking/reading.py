@@ -87,6 +87,8 @@ class Reading:
         if path == "/":
             return await self._board(_text(query, "after"))
         if path == "/live":
+            if scope["method"] == "HEAD":
+                return Response(media_type="text/event-stream")
             return self._live.open()
         if path == "/healthz":
             return Response(b"ok\n", media_type="text/plain")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from PIL import Image
 
 from heek.ki.answers import encode_sign_in
 from tests.ranking.ki_for_pages import Evening
@@ -32,6 +34,28 @@ MISSED_LINKS = """
   );
   return !hit || box.height < 44 || box.width < 44;
 }).map((link) => link.outerHTML)
+"""
+
+
+TEXTS = """
+[...document.querySelectorAll("body *:not(script, meter, .unseen, .skip)")].filter((each) =>
+  [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim()) && each.getClientRects().length
+).map((each) => {
+  const box = each.getBoundingClientRect();
+  const color = getComputedStyle(each).color.match(/[0-9.]+/g).map(Number);
+  const top = box.top + scrollY;
+  return [each.textContent.slice(0, 40), color, [box.left, top, box.right + 1, top + box.height + 1]];
+})
+"""
+"""Every element with text of its own: the text, its colour, and where it stands on the page."""
+
+HIDE_TEXT = """
+(() => {
+  const sheet = new CSSStyleSheet();
+  const none = ["color: transparent", "border-color: transparent", "text-decoration: none"];
+  sheet.replaceSync(`* { ${none.map((each) => `${each} !important`).join(";")} }`);
+  document.adoptedStyleSheets = [sheet];
+})()
 """
 
 
@@ -169,6 +193,23 @@ def test_a_portals_answer_is_not_the_kis(tmp_path: Path, open_page: OpenPage, po
         live(page)
 
 
+@pytest.mark.parametrize("status", [200, 403, 503])
+def test_only_a_page_of_the_kis_is_shown(ki: RunningKi, open_page: OpenPage, status: int) -> None:
+    """While the stream goes on and the page itself is answered by somebody else, the old one stays."""
+    table = FakeTable()
+    ki.introduce(table)
+    page = open_page(ki, quiet=True)
+    live(page)
+    portal = "<main id=content>Accept our terms</main>"
+    page.route(ki.url, lambda route: route.fulfill(status=status, content_type="text/html", body=portal))
+    with page.expect_response(ki.url):
+        ki.report(table.sealed({ANN: 1, BEN: 1}, ANN))
+    page.wait_for_timeout(300)
+    says(page, "Nobody is on the board yet.")
+    page.unroute(ki.url)
+    says(page, "won +1, three pens")
+
+
 @pytest.mark.parametrize("width", [320, 360, 768, 1366, 1920, 3840])
 def test_nothing_is_wider_than_the_screen(full: RunningKi, open_page: OpenPage, width: int) -> None:
     """No page has to be scrolled sideways."""
@@ -205,6 +246,37 @@ def test_the_empty_board_is_fit_too(ki: RunningKi, open_page: OpenPage) -> None:
     """axe finds nothing on the board before the first result."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
     assert axe.run(open_page(ki)).response["violations"] == []
+
+
+def test_every_text_can_be_read(full: RunningKi, open_page: OpenPage) -> None:
+    """Each text stands out from what is really behind it by 4.5 to 1 (axe cannot tell on a gradient)."""
+    page = open_page(full, quiet=True)
+    for path in paths(full):
+        page.goto(full.url + path.lstrip("/"))
+        texts = page.evaluate(TEXTS)
+        assert len(texts) >= 5
+        page.evaluate(HIDE_TEXT)
+        shot = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+        for text, color, box in texts:
+            behind = shot.crop(tuple(int(edge) for edge in box))
+            parts = behind.resize((12, 6)).tobytes()
+            pixels = sorted(luminance(parts[at : at + 3]) for at in range(0, len(parts), 3))
+            # Nearly the lightest: what only touches the box is not behind the text.
+            ratio = contrast(luminance(color), pixels[int(len(pixels) * 0.9)])
+            assert ratio >= 4.5, (path, text, ratio)
+
+
+def luminance(color: Sequence[int]) -> float:
+    """Relative luminance of an sRGB colour, as WCAG defines it."""
+    red, green, blue = (
+        part / 255 / 12.92 if part / 255 <= 0.03928 else ((part / 255 + 0.055) / 1.055) ** 2.4
+        for part in color[:3]
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: float, other: float) -> float:
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
 
 
 def test_by_keyboard_alone(full: RunningKi, open_page: OpenPage) -> None:

@@ -70,6 +70,13 @@ class Opened:
         """What an expression gives in the page."""
         return self.page.evaluate(expression, argument)
 
+    def resize(self, width: int, height: int) -> None:
+        """Another size of the window, in CSS pixels; the page has drawn itself anew when this is done."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
+
     def oled(self) -> bytes:
         """The picture on the page's OLED as 1,024 bytes, read from its pixels."""
         lit = self.page.evaluate(

@@ -117,7 +117,7 @@ def main() -> int:
     settings = PageSettings(port=0, ki_url="http://127.0.0.1:8625/")
     with (
         tempfile.TemporaryDirectory() as folder,
-        TableWithPage(Path(folder), settings, ahyoheek__reveal_s=8, ahyoheek__countdown_s=12) as table,
+        TableWithPage(Path(folder), settings, ahyoheek__reveal_s=25, ahyoheek__countdown_s=25) as table,
         sync_playwright() as driver,
     ):
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -98,7 +98,7 @@ def test_bots_for_the_empty_seats(serve: Server, open_page: Opener) -> None:
     opened.until(lambda: shown.asked == ["bots"], "the request")
     full, at, _ = moments()["lobby-long-names"]
     rows = tuple(replace(row, name=None, bot=row.seat != 1) for row in full.seats)
-    shown.show(replace(full, seats=rows), at)
+    shown.show(replace(full, seats=rows, bots_allowed=True), at)
     opened.until(lambda: not opened.page.locator("#bots").is_visible(), "all seats are taken")
     assert [opened.place(seat).locator(".tag").inner_text() for seat in (2, 3, 4, 5)] == ["BOT"] * 4
     assert not opened.place(1).locator(".tag").is_visible()
@@ -131,4 +131,7 @@ def test_what_is_not_offered(shown: ShownTable, open_page: Opener) -> None:
     assert (
         opened.page.locator("#bots:visible, .claim:visible, #ki-switch:visible, #ki-url:visible").count() == 0
     )
+    assert "bots" not in opened.text("#hint")
+    shown.show(*moments()["attract-0"][:2])
+    opened.phase("attract")
     assert "bots" not in opened.text("#hint")

@@ -9,9 +9,9 @@ import pytest
 
 from heek.kinds import KINDS
 from heek.web.doors import PageSettings
-from tests.web.browser.conftest import PHONE, Opener, Server
+from tests.web.browser.conftest import PHONE, PLAYED, Opener, Server
 from tests.web.browser.hands import Opened, settled, thrown
-from tests.web.table_for_pages import QUICK, TableWithPage
+from tests.web.table_for_pages import TableWithPage
 
 PEN, PAGE, BEETLE = KINDS
 
@@ -35,7 +35,7 @@ def lan_table(tmp_path: Path, serve: Server) -> TableWithPage:
     if address is None:
         pytest.skip("this machine has no address but loopback")
     settings = PageSettings(port=0, lan_host=address, lan_token="0123456789abcdef0123456789abcdef")
-    running: TableWithPage = serve(TableWithPage(tmp_path, settings, **(QUICK | {"ahyoheek.target": 1})))
+    running: TableWithPage = serve(TableWithPage(tmp_path, settings, **(PLAYED | {"ahyoheek.target": 1})))
     return running
 
 

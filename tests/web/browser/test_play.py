@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from heek.kinds import KINDS, SEATS, Kind
 from heek.session.phases import Phase
 from tests.display.catalogue import T0, moments
-from tests.web.browser.conftest import PHONE, Opener, Server
+from tests.web.browser.conftest import PHONE, PLAYED, Opener, Server
 from tests.web.browser.hands import settled, thrown
 from tests.web.browser.shown import ShownTable
-from tests.web.table_for_pages import QUICK, TableWithPage
+from tests.web.table_for_pages import TableWithPage
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
 
 PEN, PAGE, BEETLE = KINDS
 
@@ -48,7 +52,7 @@ def test_a_whole_match_of_five_by_clicks(table: TableWithPage, open_page: Opener
 
 def test_a_match_of_two_by_touch(tmp_path: Path, serve: Server, open_page: Opener) -> None:
     """On a phone's screen two seats are played by a finger, each large in its turn."""
-    table = serve(TableWithPage(tmp_path, **(QUICK | {"ahyoheek.target": 1})))
+    table = serve(TableWithPage(tmp_path, **(PLAYED | {"ahyoheek.target": 1})))
     opened = open_page(table.url, viewport=PHONE, has_touch=True, is_mobile=True, device_scale_factor=2)
 
     def tap(seat: int, kind: Kind) -> None:
@@ -72,7 +76,7 @@ def test_a_match_of_two_by_touch(tmp_path: Path, serve: Server, open_page: Opene
 
 def test_a_match_of_two_by_keys(tmp_path: Path, serve: Server, open_page: Opener) -> None:
     """The rows of keys play their seats: no mouse, no focus on any button."""
-    table = serve(TableWithPage(tmp_path, **(QUICK | {"ahyoheek.target": 1})))
+    table = serve(TableWithPage(tmp_path, **(PLAYED | {"ahyoheek.target": 1})))
     opened = open_page(table.url)
     keyboard = opened.page.keyboard
     for seat, state in ((3, "taken"), (5, "taken"), (3, "ready"), (5, "ready")):
@@ -193,19 +197,42 @@ def test_a_long_hold_is_kept_up(serve: Server, open_page: Opener) -> None:
 
 
 def test_short_presses_arrive_in_order(shown: ShownTable, open_page: Opener) -> None:
-    """Presses that are shorter than a request takes are none of them lost or turned round."""
+    """Of one contact nothing is sent before the last was answered: no short press is lost or turned round."""
     shown.show(*moments()["throw"][:2])
     opened = open_page(shown.url)
-
-    def slowly(route: object) -> None:
-        opened.page.wait_for_timeout(40)
-        route.continue_()  # type: ignore[attr-defined]
-
-    opened.page.route("**/contacts", slowly)
-    for _ in range(3):
+    on_the_way: list[Route] = []
+    opened.page.route("**/contacts", lambda route: on_the_way.append(route))
+    for _ in range(2):
         opened.page.keyboard.press("Digit2")
-    opened.until(lambda: len(shown.presses) == 6, "three presses")
-    assert shown.presses == [(1, PAGE, True), (1, PAGE, False)] * 3
+    for number in range(4):
+        opened.until(lambda: on_the_way, f"request {number + 1}")
+        opened.page.wait_for_timeout(20)
+        assert len(on_the_way) == 1
+        on_the_way.pop().continue_()
+    opened.until(lambda: len(shown.presses) == 4, "two presses")
+    assert shown.presses == [(1, PAGE, True), (1, PAGE, False)] * 2
+
+
+def test_a_press_of_long_ago_is_dropped(shown: ShownTable, open_page: Opener) -> None:
+    """A press that waited for a second behind a slow answer was for a screen that is gone: it is not sent."""
+    shown.show(*moments()["throw"][:2])
+    opened = open_page(shown.url)
+    on_the_way: list[Route] = []
+    opened.page.route("**/contacts", lambda route: on_the_way.append(route))
+    for _ in range(2):
+        opened.page.keyboard.press("Digit2")
+    waited_from = time.monotonic()
+    opened.until(lambda: time.monotonic() > waited_from + 1.2, "a slow answer")
+    for _ in range(2):
+        opened.until(lambda: on_the_way, "the first press and its release")
+        on_the_way.pop().continue_()
+    opened.until(lambda: len(shown.presses) == 2, "the first press and its release")
+    opened.page.wait_for_timeout(100)
+    assert on_the_way == []
+    opened.page.unroute("**/contacts")
+    opened.page.keyboard.press("Digit2")
+    opened.until(lambda: len(shown.presses) == 4, "a press of now")
+    assert shown.presses == [(1, PAGE, True), (1, PAGE, False)] * 2
 
 
 def test_the_keyboard_keeps_its_own_ways(shown: ShownTable, open_page: Opener) -> None:

@@ -76,9 +76,8 @@ def test_something_else_answers(table: TableWithPage, open_page: Opener, reply: 
 
 
 @contextmanager
-def hanging(port: int) -> Iterator[None]:
-    """Something listens at `port`, takes connections, and never says a word."""
-    taken: list[socket.socket] = []
+def hanging(port: int, taken: list[socket.socket]) -> Iterator[None]:
+    """Something listens at `port`, takes connections, and never says a word, nor ever closes one."""
     with socket.create_server(("127.0.0.1", port)) as listener:
 
         def take() -> None:
@@ -91,8 +90,6 @@ def hanging(port: int) -> Iterator[None]:
             yield
         finally:
             listener.shutdown(socket.SHUT_RDWR)
-            for each in taken:
-                each.close()
 
 
 def test_a_table_that_hangs(table: TableWithPage, open_page: Opener) -> None:
@@ -101,13 +98,16 @@ def test_a_table_that_hangs(table: TableWithPage, open_page: Opener) -> None:
     port = table.page.port if table.page else 0
     assert table.page is not None
     table.page.stop()
-    with hanging(port):
+    taken: list[socket.socket] = []
+    with hanging(port, taken):
         opened.until(lambda: is_stale(opened), "the mark")
         asked: list[str] = []
         opened.page.on("request", lambda request: asked.append(request.url))
         opened.until(lambda: any(url.endswith("/live") for url in asked), "a try that hangs")
     table.start_page(PageSettings(port=port))
     opened.until(lambda: not is_stale(opened), "the page is fresh again", patience_s=FRESH_S)
+    for each in taken:
+        each.close()
 
 
 def test_a_page_without_a_table(table: TableWithPage, open_page: Opener) -> None:

@@ -49,7 +49,7 @@ async function catchUp() {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("content");
     // A portal's page is no page of ours, and neither is an answer that asks for patience.
-    if (!fresh) throw new Error("not our page");
+    if (!fresh?.hasAttribute("data-state") || answer.status >= 500) throw new Error("not our page");
     show(fresh, page.title);
     shown = wanted;
   } catch {
