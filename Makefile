@@ -19,11 +19,11 @@ DEMO = $(if $(LAN),--lan $(filter-out 1,$(LAN))) $(if $(LINK),--link $(LINK)) $(
 demo: .venv/.installed ## a table and a KI in the browser; LAN=1 phones, LINK=serial, FAST=1 in the terminal
 	@$(KEEP_COMPILED) $(VENV)/heek demo $(DEMO) $(ARGS)
 
-# Many tests wait for real processes, ports and browsers: more of them at once than there are cores.
-WORKERS ?= 4
+# One worker has the browsers (tests/conftest.py), the others all else.
+WORKERS ?= 3
 
 test: .venv/.installed-dev ## all tests; says what was skipped and why; ARGS= for pytest
-	@$(VENV)/python -m pytest -rs -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(VENV)/python -m pytest -rs -n $(WORKERS) --dist loadgroup $(ARGS)
 
 check: .venv/.installed-dev ## form, types, import contracts, generated documents
 	@$(VENV)/ruff format --check controller tests

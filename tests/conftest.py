@@ -11,3 +11,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden pictures of the screens anew instead of comparing with them",
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers all that starts browsers or whole demonstrations runs on one of them, in a row.
+
+    Two browsers at once on two cores make each other late, and what they show with them.
+    """
+    for item in items:
+        if "browser" in item.path.parts or item.path.name == "test_demo.py":
+            item.add_marker(pytest.mark.xdist_group("browser"))

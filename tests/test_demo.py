@@ -240,7 +240,7 @@ def test_a_port_that_is_taken_is_named(demo: Callable[..., Demo]) -> None:
         port = taken.getsockname()[1]
         for option, ports in (("--port", {"port": port}), ("--ki-port", {"ki_port": port})):
             table = demo(**ports)
-            assert table.process.wait(20) == 1
+            assert table.process.wait(PATIENCE_S) == 1
             assert re.fullmatch(
                 rf"heek: port {port} cannot be had \(Address already in use\); another demonstration\? "
                 rf"End it, or give another one: {option} N\n",
@@ -261,7 +261,7 @@ def test_a_port_that_is_taken_is_named(demo: Callable[..., Demo]) -> None:
 def test_what_cannot_be_is_named(demo: Callable[..., Demo], arguments: list[str], words: str) -> None:
     """A key that is wrong or the demonstration's own, and an address that is not this machine's."""
     table = demo(*arguments)
-    assert table.process.wait(20) in (1, 2)
+    assert table.process.wait(PATIENCE_S) in (1, 2)
     errors = table.errors()
     assert words in errors
     assert "Traceback" not in errors

@@ -65,7 +65,7 @@ def open_page(browser: Browser, serve: Server) -> Iterator[Opener]:
     def open_one(url: str, *, wait: bool = True, expect_trouble: bool = False, **options: Any) -> Opened:
         context = browser.new_context(**({"viewport": LAPTOP} | options))
         contexts.append(context)
-        context.set_default_timeout(8000)
+        context.set_default_timeout(40000)
         page = context.new_page()
         origin = "/".join(url.split("/")[:3])
 

@@ -13,7 +13,7 @@ from tests.web.table_for_pages import TableWithPage
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-PATIENCE_S = 8.0
+PATIENCE_S = 40.0
 
 KEYS = {
     1: ("Digit1", "Digit2", "Digit3"),

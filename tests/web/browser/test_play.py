@@ -202,15 +202,35 @@ def test_short_presses_arrive_in_order(shown: ShownTable, open_page: Opener) -> 
     opened = open_page(shown.url)
     on_the_way: list[Route] = []
     opened.page.route("**/contacts", lambda route: on_the_way.append(route))
-    for _ in range(2):
-        opened.page.keyboard.press("Digit2")
-    for number in range(4):
-        opened.until(lambda: on_the_way, f"request {number + 1}")
-        opened.page.wait_for_timeout(20)
-        assert len(on_the_way) == 1
-        on_the_way.pop().continue_()
-    opened.until(lambda: len(shown.presses) == 4, "two presses")
-    assert shown.presses == [(1, PAGE, True), (1, PAGE, False)] * 2
+    for _ in range(5):
+        shown.presses.clear()
+        pressed_from = time.monotonic()
+        for _ in range(2):
+            opened.page.keyboard.press("Digit2")
+        while len(shown.presses) < 4 and time.monotonic() < pressed_from + 3:
+            opened.page.wait_for_timeout(10)
+            assert len(on_the_way) <= 1
+            if on_the_way:
+                on_the_way.pop().continue_()
+        if time.monotonic() < pressed_from + 0.9:
+            assert shown.presses == [(1, PAGE, True), (1, PAGE, False)] * 2
+            break
+    else:
+        pytest.skip("this machine is too busy: a press takes a second, and is then rightly dropped")
+
+
+def test_a_release_that_is_lost_is_said_again(shown: ShownTable, open_page: Opener) -> None:
+    """When the way breaks under a release it is said again, so that no button stays held for it."""
+    shown.show(*moments()["throw"][:2])
+    opened = open_page(shown.url, expect_trouble=True)
+    opened.page.keyboard.down("Digit3")
+    opened.until(lambda: shown.presses == [(1, BEETLE, True)], "the press")
+    opened.page.route("**/contacts", lambda route: route.abort(), times=1)
+    opened.page.keyboard.up("Digit3")
+    released_from = time.monotonic()
+    opened.until(lambda: shown.presses[-1] == (1, BEETLE, False), "the release", 2.5)
+    # Before the lease would have ended by itself.
+    assert time.monotonic() < released_from + 2.5
 
 
 def test_a_press_of_long_ago_is_dropped(shown: ShownTable, open_page: Opener) -> None:

@@ -1,6 +1,12 @@
 /** Asks the table something: JSON there, JSON back, and a refusal in words that may be shown as they are. */
 
-export class Refused extends Error {}
+/** What was asked for was not done; the message is for people. `answered`: the table itself has said so. */
+export class Refused extends Error {
+  constructor(words, answered = false) {
+    super(words);
+    this.answered = answered;
+  }
+}
 
 const PATIENCE_MS = 4000;
 
@@ -30,7 +36,7 @@ export async function ask(path, body, { patience_ms = PATIENCE_MS, keepalive = f
     // Not ours; said below.
   }
   if (response.ok && answer !== null) return answer;
-  if (typeof answer?.error === "string") throw new Refused(sentence(answer.error));
+  if (typeof answer?.error === "string") throw new Refused(sentence(answer.error), true);
   throw new Refused("Something else than the table answers at this address.");
 }
 

@@ -14,6 +14,7 @@ const REFRESH_MS = 1000;
 const STALE_MS = 1000;
 const PATIENCE_MS = 2500;
 const TAP_MS = 90;
+const RELEASES = 3;
 
 export class Contacts {
   /**
@@ -109,11 +110,16 @@ export class Contacts {
       if (at !== null) body.at = at;
       // Before the answer: a press whose answer is lost may have arrived, so its release must be said.
       contact.closed = closed;
-      try {
-        await ask("/contacts", body, { patience_ms: PATIENCE_MS, keepalive: !closed });
-      } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        if (closed) this.told.refused(error.message);
+      // A release is said again if nobody answers: nothing may stay held because of one lost packet.
+      for (let tries = closed ? 1 : RELEASES; tries > 0; tries -= 1) {
+        try {
+          await ask("/contacts", body, { patience_ms: PATIENCE_MS, keepalive: !closed });
+          break;
+        } catch (error) {
+          if (!(error instanceof Refused)) throw error;
+          if (closed) this.told.refused(error.message);
+          if (error.answered) break;
+        }
       }
     }
     contact.busy = false;
