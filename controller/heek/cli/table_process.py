@@ -7,6 +7,7 @@ and what browsers ask comes over to the loop from there.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -145,12 +146,15 @@ class TableProcess:
 
     def stop(self) -> None:
         """End `run` as a signal would; from any thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        # Its loop may have ended by itself meanwhile.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._loop.stop)
 
     def ki_came_up(self) -> None:
         """Somebody knows that the KI is there again; from any thread."""
         if self._reporting is not None:
-            self._reporting.ask_now()
+            with contextlib.suppress(RuntimeError):
+                self._reporting.ask_now()
 
     def _on_exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self._failed.append(context.get("exception") or RuntimeError(context["message"]))
