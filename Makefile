@@ -19,8 +19,8 @@ DEMO = $(if $(LAN),--lan $(filter-out 1,$(LAN))) $(if $(LINK),--link $(LINK)) $(
 demo: .venv/.installed ## a table and a KI in the browser; LAN=1 phones, LINK=serial, FAST=1 in the terminal
 	@$(KEEP_COMPILED) $(VENV)/heek demo $(DEMO) $(ARGS)
 
-# One worker has the browsers (tests/conftest.py), the others all else.
-WORKERS ?= 3
+# One worker has the browsers (tests/conftest.py), the other all else.
+WORKERS ?= 2
 
 test: .venv/.installed-dev ## all tests; says what was skipped and why; ARGS= for pytest
 	@$(VENV)/python -m pytest -rs -n $(WORKERS) --dist loadgroup $(ARGS)

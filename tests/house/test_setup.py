@@ -103,7 +103,7 @@ def test_help_lists_every_command() -> None:
         (["demo", "LAN=1"], ".venv/bin/heek demo --lan"),
         (["demo", "LAN=10.0.0.7", "LINK=serial"], ".venv/bin/heek demo --lan 10.0.0.7 --link serial"),
         (["fuzz"], ".venv/bin/python -m tests.fuzz --stories 10000"),
-        (["test", "ARGS=-k rules"], ".venv/bin/python -m pytest -rs -n 3 --dist loadgroup -k rules"),
+        (["test", "ARGS=-k rules"], ".venv/bin/python -m pytest -rs -n 2 --dist loadgroup -k rules"),
     ],
 )
 def test_commands_are_what_they_say(arguments: list[str], command: str) -> None:

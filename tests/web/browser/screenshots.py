@@ -7,6 +7,7 @@ three browsers. The pictures show what the page shows; nothing is drawn into the
 from __future__ import annotations
 
 import argparse
+import io
 import shutil
 import sys
 import tempfile
@@ -14,6 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from PIL import Image
 
 from heek.clock import MILLISECOND, SECOND
 from heek.kinds import KINDS, SEATS, Kind
@@ -101,6 +104,12 @@ def beaten(page: Page, table: TableWithPage) -> None:
     page.wait_for_selector('[data-won] .led[data-level="1"]:visible')
 
 
+def save(picture: bytes, file: Path) -> None:
+    """A PNG of 256 colours: a third of the size, and no eye can tell."""
+    with Image.open(io.BytesIO(picture)) as image:
+        image.convert("RGB").quantize(256, dither=Image.Dither.FLOYDSTEINBERG).save(file, optimize=True)
+
+
 def main() -> int:
     """Take the pictures."""
     parser = argparse.ArgumentParser(description="pictures of the table's page for the README")
@@ -133,7 +142,7 @@ def main() -> int:
                     beaten(page, table)
                 if moment == "reveal" or given.all:
                     file = given.folder / (f"{name}.png" if moment == "reveal" else f"{name}-{moment}.png")
-                    page.screenshot(path=file)
+                    save(page.screenshot(), file)
                     print(file)
 
         play(table, look)

@@ -149,7 +149,7 @@ def test_a_week_of_states(table: TableWithPage, open_page: Opener) -> None:
     port = table.page.port
     table.page.stop()
     table.start_page(PageSettings(port=port))
-    opened.until(lambda: opened.evaluate("window.sizes.length") > 1500, "most of the states", patience_s=40)
+    opened.until(lambda: opened.evaluate("window.sizes.length") > 1500, "most of the states", patience_s=180)
     opened.phase("attract")
     opened.until(lambda: not is_stale(opened), "the real table again", patience_s=FRESH_S)
     sizes = opened.evaluate("window.sizes")
