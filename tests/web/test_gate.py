@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from heek.clock import SECOND
+from heek.serving.addresses import is_loopback
 from heek.web.doors import PageSettings
-from heek.web.gate import ASKS_AT_ONCE, Gate, Role, Visitor, is_loopback
+from heek.web.gate import ASKS_AT_ONCE, Gate, Role, Visitor
 from heek.web.phones import Phones
 from tests.web.serving import LAN, TOKEN, Served, serving
 

@@ -1,20 +1,10 @@
-"""One connection of a table or a browser: uvicorn's, with bounds on what it may cost.
-
-A head that does not come to its end in time is cut off. Only little is kept for a browser that does not
-read. A peer that is gone without a word is noticed. And what runs a stream can cut it off at once, which
-closing a connection that still has something to send cannot.
-"""
+"""One connection of a table or a browser to the KI: what it may cost."""
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-ABORT: Final = "heek.abort"
-"""An extension in the scope: `call` cuts the connection off."""
+from heek.serving.connections import BoundedConnection, Bounds
 
 HEAD_S: Final = 10.0
 MOST_HEAD_BYTES: Final = 64 * 1024
@@ -23,60 +13,25 @@ MOST_HEAD_BYTES: Final = 64 * 1024
 BUFFER_BYTES: Final = 16 * 1024
 KERNEL_BUFFER_BYTES: Final = 64 * 1024
 GONE_MS: Final = 20_000
-"""How long what was sent may stay unacknowledged before the peer counts as gone (where the system can)."""
 
 
-class Connection(HttpToolsProtocol):
+class Connection(BoundedConnection):
     """See the module."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._head_bytes = 0
-        self._head_timer: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        transport.set_write_buffer_limits(high=BUFFER_BYTES)
-        sock = transport.get_extra_info("socket")
-        if sock is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BUFFER_BYTES)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            if hasattr(socket, "TCP_USER_TIMEOUT"):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_MS)
-        self._head_begins()
+    def bounds(self) -> Bounds:
+        return Bounds(HEAD_S, BUFFER_BYTES, KERNEL_BUFFER_BYTES, GONE_MS)
 
-    def data_received(self, data: bytes) -> None:
-        if self._head_timer is None and (self.cycle is None or self.cycle.response_complete):
-            self._head_begins()
-        if self._head_timer is not None:
-            self._head_bytes += len(data)
-            if self._head_bytes > MOST_HEAD_BYTES + len(data):
-                self._cut_off()
-                return
-        super().data_received(data)
+    def takes(self, size: int) -> bool:
+        if not self.in_head:
+            return True
+        # What came before counts: the piece that ends a head may begin a body.
+        before, self._head_bytes = self._head_bytes, self._head_bytes + size
+        return before <= MOST_HEAD_BYTES
 
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.scope["extensions"] = {ABORT: {"call": self._cut_off}}
-
-    def on_headers_complete(self) -> None:
-        self._head_ends()
-        super().on_headers_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._head_ends()
-        super().connection_lost(exc)
-
-    def _head_begins(self) -> None:
+    def head_begins(self) -> None:
         self._head_bytes = 0
-        self._head_timer = self.loop.call_later(HEAD_S, self._cut_off)
-
-    def _head_ends(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
-
-    def _cut_off(self) -> None:
-        self._head_ends()
-        if self.transport is not None:
-            self.transport.abort()
+        super().head_begins()

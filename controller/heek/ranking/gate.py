@@ -12,7 +12,6 @@ which suddenly leads here (DNS rebinding). No header lets other sites read; noth
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -20,9 +19,11 @@ from typing import TYPE_CHECKING, Final
 from heek.errors import RankingRefusal
 from heek.ki.link import CONTENT_TYPE
 from heek.ranking.settings import ServiceSettings
+from heek.serving.addresses import bracketed, is_bare_address, is_loopback, is_wildcard
+from heek.serving.headers import safe_headers, with_headers
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 ASKS: Final = "heek.asks"
 """Where in the scope it stands who asks."""
@@ -31,15 +32,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS: Final = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"x-frame-options", b"DENY"),
-)
-_NO_STORE: Final = (b"cache-control", b"no-store")
+_HEADERS: Final = (*safe_headers(POLICY), (b"cross-origin-opener-policy", b"same-origin"))
 _SENT_ON: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
@@ -78,7 +71,7 @@ class Gate:
             here=known and is_loopback(peer) and not sent_on,
             refused=self._refused(scope["method"], known, headers),
         )
-        await self._app(scope, receive, _with_headers(send))
+        await self._app(scope, receive, with_headers(send, _HEADERS))
 
     def _refused(self, method: str, known: bool, headers: dict[str, list[str]]) -> RankingRefusal | None:
         if method == "POST":
@@ -112,17 +105,11 @@ class Names:
         return host in self._known or (self._any_address and self._is_address(host))
 
     def _is_address(self, host: str) -> bool:
-        """A bare address cannot be bound anew to another machine, as a name can."""
+        """Where the KI listens at every address that its machine has, each of them will do."""
         name, colon, port = host.rpartition(":")
         if not colon:
             name, port = host, "80"
-        if port != str(self._port):
-            return False
-        try:
-            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
-        except ValueError:
-            return False
-        return True
+        return port == str(self._port) and is_bare_address(name)
 
 
 def _follows_link(headers: dict[str, list[str]]) -> bool:
@@ -137,34 +124,3 @@ def _post_refused(headers: dict[str, list[str]]) -> RankingRefusal | None:
     if kind != CONTENT_TYPE:
         return RankingRefusal("malformed", f"the KI takes CBOR: send it as Content-Type: {CONTENT_TYPE}")
     return None
-
-
-def _with_headers(send: Send) -> Send:
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            given = list(message.get("headers", ()))
-            kept = any(name.lower() == b"cache-control" for name, _ in given)
-            message = {**message, "headers": [*given, *_HEADERS, *([] if kept else [_NO_STORE])]}
-        await send(message)
-
-    return send_with_headers
-
-
-def is_loopback(address: str) -> bool:
-    """Is this the address of the machine itself?"""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return (mapped or parsed).is_loopback
-
-
-def is_wildcard(host: str) -> bool:
-    """Does listening there mean to listen at every address of the machine?"""
-    return host in ("", "0.0.0.0", "::")
-
-
-def bracketed(host: str) -> str:
-    """A host as it stands in an address: IPv6 in brackets."""
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from heek.errors import RankingRefusal
-from heek.ranking.connections import ABORT
+from heek.serving.connections import ABORT
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import os
 import secrets
@@ -25,13 +24,14 @@ from heek.clock import Clock
 from heek.errors import RankingError
 from heek.ranking.connections import Connection
 from heek.ranking.desk import Desk
-from heek.ranking.gate import Gate, bracketed, is_wildcard
+from heek.ranking.gate import Gate
 from heek.ranking.ledger import Ledger
 from heek.ranking.live import Live
 from heek.ranking.reading import Reading
 from heek.ranking.reports import Reports
 from heek.ranking.settings import ServiceSettings
 from heek.ranking.store import Store, open_store
+from heek.serving.addresses import BACKLOG, bracketed, is_wildcard, listen, trouble
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 log: Final = logging.getLogger("heek")
 
 MOST_CONNECTIONS: Final = 256
-BACKLOG: Final = 64
 IDLE_S: Final = 15
 """How long a connection without a request stays open."""
 
@@ -217,43 +216,6 @@ def _wait_for_end_of_input(stop: Callable[[], None]) -> None:
 def _listen(host: str, port: int) -> list[socket.socket]:
     """Listen at every address of `host`; raises RankingError."""
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError):
-        raise RankingError(
-            f"service.host “{host}”: no such name is known here; give an address of this machine, "
-            "for example 127.0.0.1"
-        ) from None
-    sockets: list[socket.socket] = []
-    first_error: OSError | None = None
-    for family, kind, protocol, _, address in dict.fromkeys(found):
-        at = (*address[:1], sockets[0].getsockname()[1] if sockets else port, *address[2:])
-        each = socket.socket(family, kind, protocol)
-        try:
-            # A KI that was stopped a moment ago must find its own port free again.
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            each.bind(at)
-            each.listen(BACKLOG)
-            each.setblocking(False)
-            sockets.append(each)
-        except OSError as error:
-            each.close()
-            first_error = first_error or error
-    # One address of a name may be missing (no IPv6 here); one that somebody else has may not.
-    if first_error is not None and (not sockets or first_error.errno in (errno.EADDRINUSE, errno.EACCES)):
-        for each in sockets:
-            each.close()
-        raise RankingError(_bind_trouble(host, port, first_error)) from None
-    return sockets
-
-
-def _bind_trouble(host: str, port: int, error: OSError) -> str:
-    where = f"service.host {host}, service.port {port}"
-    if error.errno == errno.EADDRINUSE:
-        return f"{where}: another program has this port; stop it (another KI?), or set another service.port"
-    if error.errno == errno.EADDRNOTAVAIL:
-        return f"{where}: this machine has no such address; use 127.0.0.1, or one that it has"
-    if error.errno in (errno.EACCES, errno.EPERM):
-        return f"{where}: not allowed for this user; set a service.port of 1024 or more"
-    return f"{where}: cannot be listened at ({error.strerror or error})"
+        return listen(host, port)
+    except (OSError, UnicodeError) as error:
+        raise RankingError(trouble("service", host, port, error, " (another KI?)")) from None

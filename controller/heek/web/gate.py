@@ -14,7 +14,6 @@ LAN mode anybody else only looks.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -24,12 +23,14 @@ import msgspec
 
 from heek.clock import SECOND, Duration, Instant
 from heek.errors import PageRefusal
+from heek.serving.addresses import bracketed, is_bare_address, is_loopback, is_wildcard
+from heek.serving.headers import safe_headers, with_headers
 from heek.web.doors import PageSettings
 from heek.web.pace import Pace
 from heek.web.phones import Phone, Phones
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 VISITOR: Final = "heek.visitor"
 """Where in the scope the visitor stands."""
@@ -40,14 +41,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS: Final = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"x-frame-options", b"DENY"),
-)
-_NO_STORE: Final = (b"cache-control", b"no-store")
+_HEADERS: Final = safe_headers(POLICY)
 
 ASKS_AT_ONCE: Final = 150
 ASK_EVERY: Final[Duration] = SECOND // 100
@@ -111,7 +105,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        send = _with_headers(send)
+        send = with_headers(send, _HEADERS)
         visitor: Visitor | None = None
         try:
             headers = _Headers(scope["headers"])
@@ -166,13 +160,13 @@ class Names:
     def __init__(self, settings: PageSettings, ports: Iterable[int]) -> None:
         loopback = ("127.0.0.1", "localhost", "[::1]")
         given = [settings.host, *([settings.lan_host] if settings.lan_host else []), *settings.names]
-        self._any_address = any(_is_wildcard(name) for name in given)
+        self._any_address = any(is_wildcard(name) for name in given)
         self._ports = tuple(ports)
         self._loopback = frozenset(self._with_ports(loopback))
         self._known = self._loopback | frozenset(
-            self._with_ports(bracketed(name.lower()) for name in given if not _is_wildcard(name))
+            self._with_ports(bracketed(name.lower()) for name in given if not is_wildcard(name))
         )
-        self._here = settings.host if not _is_wildcard(settings.host) else "127.0.0.1"
+        self._here = settings.host if not is_wildcard(settings.host) else "127.0.0.1"
         self._elsewhere = settings.lan_host or self._here
 
     def address(self, *, here: bool) -> str:
@@ -192,18 +186,11 @@ class Names:
         return with_ports + (listed if 80 in self._ports else [])
 
     def _is_address(self, host: str) -> bool:
-        """A bare address cannot be bound anew to another machine, as a name can.
-
-        So where the table listens at every address that its machine has, each of them will do.
-        """
+        """Where the table listens at every address that its machine has, each of them will do."""
         name, colon, port = host.rpartition(":")
         if not colon or not port.isascii() or not port.isdigit() or int(port) not in self._ports:
             return False
-        try:
-            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
-        except ValueError:
-            return False
-        return True
+        return is_bare_address(name)
 
 
 class _Headers:
@@ -259,17 +246,6 @@ def _refuse_foreign(headers: _Headers, host: str) -> None:
         raise PageRefusal(415, "the table takes JSON: send it as Content-Type: application/json")
 
 
-def _with_headers(send: Send) -> Send:
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            given = list(message.get("headers", ()))
-            kept = any(name.lower() == b"cache-control" for name, _ in given)
-            message = {**message, "headers": [*given, *_HEADERS, *([] if kept else [_NO_STORE])]}
-        await send(message)
-
-    return send_with_headers
-
-
 def refusal_headers(refusal: PageRefusal) -> dict[str, str]:
     """What goes with a refusal besides its words."""
     headers = {} if refusal.retry_s is None else {"Retry-After": str(refusal.retry_s)}
@@ -303,22 +279,3 @@ async def _send(send: Send, refusal: PageRefusal, kind: bytes, body: bytes) -> N
     start: dict[str, Any] = {"type": "http.response.start", "status": refusal.status, "headers": headers}
     await send(start)
     await send({"type": "http.response.body", "body": body})
-
-
-def is_loopback(address: str) -> bool:
-    """Is this the address of the machine itself?"""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return (mapped or parsed).is_loopback
-
-
-def bracketed(host: str) -> str:
-    """A host as it stands in an address: IPv6 in brackets."""
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-def _is_wildcard(host: str) -> bool:
-    return host in ("", "0.0.0.0", "::")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from heek.clock import SECOND, Instant
 from heek.errors import PageRefusal
-from heek.web.connections import ABORT
+from heek.serving.connections import ABORT
 from heek.web.state import retimed, same_but_for_now
 
 if TYPE_CHECKING:

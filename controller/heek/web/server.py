@@ -7,7 +7,6 @@ comes back through the doors, on this server's thread.
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 import socket
@@ -20,17 +19,17 @@ import uvicorn
 
 from heek.clock import Instant, nanoseconds
 from heek.errors import PageError
+from heek.serving.addresses import BACKLOG, bracketed, is_wildcard, listen, trouble
 from heek.web.app import PageApp
 from heek.web.connections import Connection
 from heek.web.doors import Doors, PageSettings
-from heek.web.gate import Gate, bracketed
+from heek.web.gate import Gate
 from heek.web.live import Live, Tempo
 from heek.web.phones import Phones
 
 log: Final = logging.getLogger("heek")
 
 MOST_CONNECTIONS: Final = 200
-BACKLOG: Final = 64
 IDLE_S: Final = 60
 """How long a connection without a request stays open."""
 
@@ -70,7 +69,7 @@ class PageServer:
     def url(self) -> str:
         """Where a person on this machine finds the page."""
         host = self._settings.host
-        return f"http://{bracketed('127.0.0.1' if host in ('', '0.0.0.0', '::') else host)}:{self.port}/"
+        return f"http://{bracketed('127.0.0.1' if is_wildcard(host) else host)}:{self.port}/"
 
     @property
     def join_url(self) -> str | None:
@@ -171,7 +170,7 @@ def _listen(settings: PageSettings) -> list[socket.socket]:
     """Sockets at `web.host` and, in LAN mode, at the address for phones; raises PageError."""
     sockets = _bind(settings.host, settings.port)
     lan = settings.lan_host
-    if lan is not None and lan != settings.host and settings.host not in ("", "0.0.0.0", "::"):
+    if lan is not None and lan != settings.host and not is_wildcard(settings.host):
         try:
             sockets += _bind(lan, sockets[0].getsockname()[1])
         except PageError:
@@ -182,48 +181,12 @@ def _listen(settings: PageSettings) -> list[socket.socket]:
 
 
 def _bind(host: str, port: int) -> list[socket.socket]:
-    """Listen at every address of `host`; one of them is enough."""
+    """Listen at every address of `host`; raises PageError."""
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError):
-        raise PageError(
-            f"web.host “{host}”: no such name is known here; give an address of this machine, "
-            "for example 127.0.0.1"
-        ) from None
-    sockets: list[socket.socket] = []
-    first_error: OSError | None = None
-    for family, kind, protocol, _, address in dict.fromkeys(found):
-        at = (*address[:1], sockets[0].getsockname()[1] if sockets else port, *address[2:])
-        each = socket.socket(family, kind, protocol)
-        try:
-            if os.name == "posix":
-                # A table that was stopped a moment ago must find its own port free again.
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            each.bind(at)
-            each.listen(BACKLOG)
-        except OSError as error:
-            each.close()
-            first_error = first_error or error
-            if error.errno in (errno.EADDRINUSE, errno.EACCES):
-                break
-        else:
-            each.setblocking(False)
-            sockets.append(each)
-    if first_error is not None and (not sockets or first_error.errno in (errno.EADDRINUSE, errno.EACCES)):
-        for each in sockets:
-            each.close()
-        raise PageError(_bind_trouble(host, port, first_error)) from first_error
-    return sockets
+        return listen(host, port)
+    except (OSError, UnicodeError) as error:
+        raise PageError(_bind_trouble(host, port, error)) from error
 
 
-def _bind_trouble(host: str, port: int, error: OSError) -> str:
-    where = f"web.host {host}, web.port {port}"
-    if error.errno == errno.EADDRINUSE:
-        return f"{where}: another program has this port; stop it, or set another web.port"
-    if error.errno == errno.EADDRNOTAVAIL:
-        return f"{where}: this machine has no such address; use 127.0.0.1, or one that it has"
-    if error.errno in (errno.EACCES, errno.EPERM):
-        return f"{where}: not allowed for this user; set a web.port of 1024 or more"
-    return f"{where}: cannot be listened at ({error.strerror or error})"
+def _bind_trouble(host: str, port: int, error: OSError | UnicodeError) -> str:
+    return trouble("web", host, port, error)
