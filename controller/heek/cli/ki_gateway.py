@@ -23,6 +23,7 @@ log: Final = logging.getLogger("heek")
 
 DEFAULT_BAUD: Final = 115200
 DEFAULT_URL: Final = "http://127.0.0.1:8625"
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 BAUDS: Final = range(1200, 4_000_001)
 """As in `ki.baud`."""
 
@@ -65,8 +66,9 @@ async def _run(port: str, baud: int, url: str, *, supervised: bool) -> None:
         raise ConfigError(f"--url {error}") from None
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    for number in STOP_SIGNALS:
+        # Not by the loop: while it closes, a signal would be told to a pipe that is gone.
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     if supervised:
         threading.Thread(
             target=_await_end_of_input, args=(lambda: loop.call_soon_threadsafe(stop.set),), daemon=True
@@ -75,6 +77,9 @@ async def _run(port: str, baud: int, url: str, *, supervised: bool) -> None:
     log.info("the gateway is ready: %s at %d baud to the KI at %s", port, baud, url)
     await stop.wait()
     await gateway.close()
+    for number in STOP_SIGNALS:
+        # Whoever asks for the end again gets the one that is under way.
+        signal.signal(number, signal.SIG_IGN)
     log.info("the gateway has stopped")
 
 
