@@ -197,7 +197,14 @@ def test_the_countdown_after_a_sleep(shown: ShownTable, open_page: Opener) -> No
     while time.monotonic() < asleep_from + 1.5:
         opened.page.wait_for_timeout(50)
     devtools.send("Page.setWebLifecycleState", {"state": "active"})
-    opened.until(lambda: abs(ring(opened) - left(view, shown.now())) < 0.04, "the right rest", patience_s=1)
+
+    def right() -> bool:
+        # The ring was read at some instant between the two: a slow driver is no fault of the page.
+        most = left(view, shown.now())
+        share = ring(opened)
+        return left(view, shown.now()) - 0.04 < share < most + 0.04
+
+    opened.until(right, "the right rest", patience_s=1)
 
 
 def test_the_tables_clock_in_the_browser(shown: ShownTable, open_page: Opener) -> None:
