@@ -21,13 +21,18 @@ ARGUMENTS = (
 )
 
 
+def installed() -> str | None:
+    """The Chromium of this machine, if there is one."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
 def chromium() -> Iterator[Browser]:
     """Launch one, and end it; skips, with the reason, where there is none, but in CI there must be one.
 
     For a fixture of package scope: while playwright's driver is there, its own loop runs on this thread,
     and no test of another package could run one.
     """
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = installed()
     if program is None:
         if os.environ.get("CI"):
             pytest.fail("there is no Chromium; .ci/run installs it")

@@ -58,6 +58,12 @@ class KiStatus:
     reason: str = ""
     """Why it is down."""
 
+    @property
+    def last(self) -> str | None:
+        """The same on a clock's face: "14:02"."""
+        last = self.last_wall_s
+        return None if last is None else time.strftime("%H:%M", time.localtime(last))
+
     def text(self) -> str:
         """In a few words: "KI: 3 waiting, last 14:02"."""
         if self.state == "off":
@@ -65,9 +71,7 @@ class KiStatus:
         words = f"{self.waiting} waiting" if self.waiting else "all reported"
         if self.state == "unknown":
             return f"KI: {words}, not asked yet"
-        if self.last_wall_s is None:
-            return f"KI: {words}, no answer yet"
-        return f"KI: {words}, last {time.strftime('%H:%M', time.localtime(self.last_wall_s))}"
+        return f"KI: {words}, no answer yet" if self.last is None else f"KI: {words}, last {self.last}"
 
 
 @dataclass(frozen=True, slots=True)

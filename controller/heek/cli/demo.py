@@ -99,6 +99,8 @@ class _Stage:
         self._folder = folder
         self._lan_host = None if arguments.lan is None else arguments.lan or _own_address()
         self._process: TableProcess | None = None
+        self._ready = threading.Event()
+        """The table stands, with its page."""
         self._wire: Wire | None = None
         self._ki_url = f"http://{HOST}:{arguments.ki_port}"
         self._children: list[_Child] = []
@@ -147,7 +149,7 @@ class _Stage:
         )
         self._process = process
         threading.Thread(target=self._await_ki, name="heek-demo", daemon=True).start()
-        code = process.run(on_ready=lambda _: None)
+        code = process.run(on_ready=lambda _: self._ready.set())
         return code if self._ki.failed is None else FAILED
 
     def _await_ki(self) -> None:
@@ -157,10 +159,7 @@ class _Stage:
         if not self._ki.listens(self._arguments.ki_port):
             process.stop()
             return
-        until = time.monotonic() + START_PATIENCE_S
-        while process.page is None and time.monotonic() < until:
-            time.sleep(0.01)
-        page = process.page
+        page = process.page if self._ready.wait(START_PATIENCE_S) else None
         if page is None:
             return
         process.ki_came_up()
@@ -258,15 +257,14 @@ class _Child:
             process, self._process = self._process, None
             if process is None:
                 return
-            if process.stdin is not None:
-                with contextlib.suppress(OSError):
-                    process.stdin.close()
             process.terminate()
             try:
                 process.wait(END_PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
 
 
 def _typed(settings: list[str]) -> dict[str, object]:

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import signal
-import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -21,18 +20,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from heek.boot import this_boot
 from heek.cli import FAILED, OK
-from heek.clock import RealClock
+from heek.clock import RealClock, nanoseconds
 from heek.daemon import Daemon, World
 from heek.errors import IllegalAction, LinkError
 from heek.kinds import Kind, Seat
 from heek.simulator.telling import Teller
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from heek.config import Config, DisplayConfig
     from heek.display.oled import Oled
     from heek.ki.link import Link
-    from heek.reporting import KiStatus, Reporting
+    from heek.reporting import Reporting
     from heek.session.inputs import Claimed
+    from heek.session.view import View
     from heek.web.doors import SignedIn
     from heek.web.server import PageServer
     from heek.web.state import KiLine, Told
@@ -83,8 +85,10 @@ class TableProcess:
         self._teller = Teller()
         self._told: deque[Told] = deque(maxlen=12)
         self._claims: dict[tuple[Seat, str], asyncio.Future[None]] = {}
-        self._published: tuple[object, ...] = ()
-        self._held: tuple[object, ...] = ()
+        self._view: View | None = None
+        self._image: Image | None = None
+        self._rest: tuple[object, ...] = ()
+        """With view and picture: what the page was last handed."""
         self._pins: Any = None
         self.page: PageServer | None = None
         self._daemon: Daemon
@@ -218,50 +222,46 @@ class TableProcess:
         if page is None:
             return
         daemon = self._daemon
-        ki = self._ki_line()
-        # Views and pictures are made anew when they change; to compare them by value would cost more.
-        looks = (
-            id(daemon.shown),
-            id(daemon.image),
+        view, image = daemon.shown, daemon.image
+        rest = (
             tuple(lamp.pattern for lamp in daemon.lamps.values()),
             self._told[-1] if self._told else None,
-            ki,
+            None if self._reporting is None else self._reporting.status,
+            self._ki_stopped(),
         )
-        if looks == self._published:
+        # Views and pictures are made anew when they change; to compare them by value would cost more.
+        if view is self._view and image is self._image and rest == self._rest:
             return
-        self._published = looks
-        # Held, so that nothing else can come to have the same id.
-        self._held = (daemon.shown, daemon.image)
+        self._view, self._image, self._rest = view, image, rest
         from heek.web.state import page_state
 
         page.publish(
             page_state(
-                daemon.shown,
+                view,
                 daemon.lamps,
                 name=self._config.table.name,
                 simulated=self._config.stations.backend == "mock",
                 told=list(self._told),
-                ki=ki,
+                ki=self._ki_line(),
                 now=daemon.now,
-                image=daemon.image,
+                image=image,
             )
         )
 
     def _on_line(self, line: str) -> None:
         """An event's line, on whatever thread wrote it."""
         log.debug("%s", line)
-        self._loop.call_soon_threadsafe(self._tell, line)
+        if self._config.web.port != 0:
+            self._loop.call_soon_threadsafe(self._tell, line)
 
     def _tell(self, line: str) -> None:
+        from heek.web.state import Told
+
         event = json.loads(line)
         if event["event"] == "seat_claimed":
             self._settle_claim((event["seat"], event["player"]), None)
-        if self.page is not None:
-            from heek.web.state import Told
-
-            at = round(event["at"] * 1_000_000_000)
-            self._told.append(Told(event["seq"], at, self._teller.tell(event)))
-            self._publish()
+        self._told.append(Told(event["seq"], nanoseconds(event["at"]), self._teller.tell(event)))
+        self._publish()
 
     # The KI
 
@@ -310,15 +310,12 @@ class TableProcess:
 
         if self._reporting is None:
             return KiLine()
-        status: KiStatus = self._reporting.status
-        stopped = self._demonstration is not None and self._demonstration.ki_stopped()
-        last = status.last_wall_s
-        return KiLine(
-            status.link,
-            "stopped" if stopped else status.state,
-            status.waiting,
-            None if last is None else time.strftime("%H:%M", time.localtime(last)),
-        )
+        status = self._reporting.status
+        state = "stopped" if self._ki_stopped() else status.state
+        return KiLine(status.link, state, status.waiting, status.last)
+
+    def _ki_stopped(self) -> bool:
+        return self._demonstration is not None and self._demonstration.ki_stopped()
 
     # Signing in by a click: demonstrations alone
 

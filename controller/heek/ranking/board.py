@@ -44,16 +44,11 @@ class Person:
     unverified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the board."""
+class Holding:
+    """What follows from a player's total; it may be below zero, what is shown is not."""
 
-    place: int
-    person: Person
+    __slots__ = ()
     total: int
-    """May be below zero; `points` is what is shown."""
-    won: int
-    played: int
 
     @property
     def points(self) -> int:
@@ -64,6 +59,18 @@ class Line:
     def rank(self) -> int:
         """By the points."""
         return rank(self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Holding):
+    """One line of the board."""
+
+    place: int
+    person: Person
+    total: int
+    """May be below zero; `points` is what is shown."""
+    won: int
+    played: int
 
     @property
     def key(self) -> str:
@@ -119,7 +126,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerPage:
+class PlayerPage(Holding):
     """All that a player's page shows."""
 
     person: Person
@@ -132,16 +139,6 @@ class PlayerPage:
     changes: tuple[Change, ...]
     following: int | None
     """Changes before this one are on the next page; None: the grant is all that is left."""
-
-    @property
-    def points(self) -> int:
-        """What is shown: never below zero."""
-        return max(0, self.total)
-
-    @property
-    def rank(self) -> int:
-        """By the points."""
-        return rank(self.total)
 
     @property
     def to_next(self) -> int:

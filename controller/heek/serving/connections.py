@@ -28,7 +28,7 @@ class Bounds:
     buffer_bytes: int
     kernel_buffer_bytes: int
     gone_ms: int
-    """How long what was sent may stay unacknowledged before the peer counts as gone, where that can be set."""
+    """How long what was sent may stay unacknowledged before the peer counts as gone (where it can be set)."""
 
 
 class BoundedConnection(HttpToolsProtocol):

@@ -19,7 +19,8 @@ from collections import deque
 from types import TracebackType
 from typing import Final, Self
 
-BITS_A_BYTE: Final = 10
+from heek.ki.delivery import BITS_A_BYTE
+
 CHUNK_BYTES: Final = 64
 """Carried at once on a wire with a pace: six milliseconds at 115200 baud."""
 BUFFER_BYTES: Final = 4096

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import shutil
 import sys
 import tempfile
 import time
@@ -22,6 +21,7 @@ from heek.clock import MILLISECOND, SECOND
 from heek.kinds import KINDS, SEATS, Kind
 from heek.session.phases import Phase
 from heek.web.doors import PageSettings
+from tests.chromium import ARGUMENTS, installed
 from tests.web.table_for_pages import TableWithPage
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where they go")
     parser.add_argument("--all", action="store_true", help="also attract, lobby and countdown")
     given = parser.parse_args()
-    chromium = shutil.which("chromium")
+    chromium = installed()
     if chromium is None:
         print("no Chromium on this machine: apt-get install chromium", file=sys.stderr)
         return 1
@@ -152,7 +152,7 @@ def main() -> int:
         TableWithPage(Path(folder), settings, ahyoheek__reveal_s=25, ahyoheek__countdown_s=25) as table,
         sync_playwright() as driver,
     ):
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         pages = {name: browser.new_context(**options).new_page() for name, options in SCREENS.items()}
         for page in pages.values():
             page.goto(table.url)
