@@ -187,6 +187,8 @@ def test_results_reach_a_ki_that_was_stopped_once_each(demo: Callable[..., Demo]
     def points() -> dict[str, int]:
         return {each["player"]: each["points"] for each in table.board()["players"]}
 
+    # The page says 0 waiting also in the moment before it has heard of the result.
+    until(points, "the board has players")
     assert points() == {one["player"]: 101, two["player"]: 99}
     table.ask("POST", "/ki", {"running": False})
     until(lambda: table.state()["ki"]["state"] == "stopped", "the page says that the KI is stopped")
@@ -196,7 +198,7 @@ def test_results_reach_a_ki_that_was_stopped_once_each(demo: Callable[..., Demo]
         table.press(1, "pen")
         table.press(2, "pen")
         table.play_match(winner, loser)
-    assert table.state()["ki"]["waiting"] == 2
+    until(lambda: table.state()["ki"]["waiting"] == 2, "both results wait")
     table.ask("POST", "/ki", {"running": True})
     until(lambda: table.state()["ki"]["waiting"] == 0, "what waited is reported")
     until(lambda: table.state()["ki"]["state"] == "up", "the page says that the KI is there")
