@@ -315,19 +315,3 @@ def test_a_mistake_of_ours_ends_no_match(rig: Rig, caplog: pytest.LogCaptureFixt
     assert "ZeroDivisionError" in caplog.text
     rig.ki.answer = None
     assert rig.run(30).waiting == 0
-
-
-@pytest.mark.parametrize(
-    ("status", "text"),
-    [
-        (KiStatus("none", "off", 0, None), "KI: none"),
-        (KiStatus("none", "off", 2, None), "KI: none, 2 kept"),
-        (KiStatus("http", "unknown", 2, None), "KI: 2 waiting, not asked yet"),
-        (KiStatus("http", "down", 2, None, "gone"), "KI: 2 waiting, no answer yet"),
-        (KiStatus("http", "up", 0, 0.0), "KI: all reported, last "),
-        (KiStatus("serial", "down", 3, 0.0), "KI: 3 waiting, last "),
-    ],
-)
-def test_it_can_be_said_in_a_few_words(status: KiStatus, text: str) -> None:
-    """The words on the page for each state."""
-    assert status.text().startswith(text)

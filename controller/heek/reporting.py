@@ -64,15 +64,6 @@ class KiStatus:
         last = self.last_wall_s
         return None if last is None else time.strftime("%H:%M", time.localtime(last))
 
-    def text(self) -> str:
-        """In a few words: "KI: 3 waiting, last 14:02"."""
-        if self.state == "off":
-            return "KI: none" if self.waiting == 0 else f"KI: none, {self.waiting} kept"
-        words = f"{self.waiting} waiting" if self.waiting else "all reported"
-        if self.state == "unknown":
-            return f"KI: {words}, not asked yet"
-        return f"KI: {words}, no answer yet" if self.last is None else f"KI: {words}, last {self.last}"
-
 
 @dataclass(frozen=True, slots=True)
 class Reporter:

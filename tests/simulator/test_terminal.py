@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from heek.simulator.steps import EVENT_FIELDS, PATTERNS
-from heek.simulator.telling import Teller
 from heek.simulator.terminal import (
     ENTER,
     LEAVE,
@@ -31,6 +30,7 @@ from heek.simulator.terminal import (
     lamp_rows,
     repaint,
 )
+from heek.telling import Teller
 
 GOLDEN = Path(__file__).parent / "golden"
 LAMPS = (

@@ -25,8 +25,8 @@ from heek.config import Config, DisplayConfig, from_keys
 from heek.daemon import Daemon, World
 from heek.display.oled import Oled
 from heek.kinds import Kind, Seat
-from heek.simulator.telling import Teller
 from heek.stations.mock_pins import TableFactory
+from heek.telling import Teller
 from heek.web.doors import Doors, PageSettings, SignedIn
 from heek.web.server import PageServer
 from heek.web.state import KiLine, Told, page_state

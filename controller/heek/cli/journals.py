@@ -59,8 +59,8 @@ def _journal(arguments: argparse.Namespace) -> Path:
 def run_show(arguments: argparse.Namespace) -> int:
     """Print events or results; works while the table runs."""
     from heek.journal import read_journal
-    from heek.simulator.telling import Teller
     from heek.simulator.terminal import event_row
+    from heek.telling import Teller
 
     with read_journal(_journal(arguments)) as journal:
         if arguments.results or arguments.json:

@@ -24,7 +24,7 @@ from heek.clock import RealClock, nanoseconds
 from heek.daemon import Daemon, World
 from heek.errors import IllegalAction, LinkError
 from heek.kinds import Kind, Seat
-from heek.simulator.telling import Teller
+from heek.telling import Teller
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -49,8 +49,8 @@ def _stop(_signal: int, _frame: object) -> None:
 def _tell(story: Any, title: str, *, fast: bool) -> None:
     """One line an event; with `fast` the last picture of the match after them."""
     from heek.simulator.runner import Simulation
-    from heek.simulator.telling import Teller
     from heek.simulator.terminal import event_row, half_blocks
+    from heek.telling import Teller
 
     teller = Teller()
     pictures: deque[Any] = deque(maxlen=1)
@@ -74,8 +74,8 @@ def _draw(story: Any, title: str) -> None:
     """The table on the whole screen, in real time."""
     from heek.clock import seconds_text
     from heek.simulator.runner import Simulation
-    from heek.simulator.telling import Teller
     from heek.simulator.terminal import Canvas, Lamp, colour_allowed, event_row, frame
+    from heek.telling import Teller
 
     teller = Teller()
     lines: deque[str] = deque([f"{title} (SIMULATED)"], maxlen=LINES_KEPT)

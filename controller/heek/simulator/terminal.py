@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 from heek.kinds import SEATS, Seat
-from heek.simulator.telling import Event, Teller, event_line, printable
+from heek.telling import Event, Teller, event_line, printable
 
 if TYPE_CHECKING:
     from PIL import Image
