@@ -31,6 +31,7 @@ from heek.kinds import Kind
 from heek.session.phases import Phase
 from heek.session.view import SeatState
 from heek.simulator.virtual_loop import VirtualLoop
+from heek.stations.gpio import Board
 from heek.stations.lamps import Pattern
 from heek.stations.mock_pins import TableFactory
 
@@ -953,3 +954,71 @@ def test_stamps_of_a_press_are_the_contacts(rig: Callable[..., Rig]) -> None:
     (taken,) = table.told("seat_taken")
     assert taken["at"] == pytest.approx(at / SECOND, abs=2e-6)
     assert table.clock.now() > at + 3 * MILLISECOND
+
+
+# Figures of fairness
+
+
+def row(report: dict[str, Any], seat: int, button: str) -> dict[str, Any]:
+    return next(each for each in report["buttons"] if (each["seat"], each["button"]) == (seat, button))
+
+
+def test_every_press_waits_the_chord_time_and_no_longer(rig: Callable[..., Rig]) -> None:
+    """On an idle loop each verdict comes `chord_s` after the contact closed; nothing is late or lost."""
+    table = rig()
+    table.match()
+    table.press(1, 3.0, "pen")
+    table.press(2, 3.2, "page")
+    table.run(4.0)
+    report = table.daemon.fairness()
+    assert [row(report, 1, "pen")[key] for key in ("count", "median_ms", "max_ms")] == [1, 3.0, 3.0]
+    assert row(report, 2, "page")["count"] == 3
+    assert row(report, 5, "beetle")["count"] == 0
+    assert report["lag"]["max_ms"] == 0
+    assert report["lag"]["count"] > 20
+    assert (report["late_deliveries"], report["dropped"], report["stamps"]) == (0, 0, "kernel")
+    assert report["reveals"] == {"count": 1, "median_ms": 0, "p99_ms": 0, "max_ms": 0}
+
+
+def test_a_stall_is_in_the_figures(rig: Callable[..., Rig]) -> None:
+    """A press in a stall waits for its verdict until the program is back, and the loop's lag says so."""
+    table = rig()
+    table.match()
+    table.stall(3.0, 0.4, lambda: table.edge(1, "pen", True, 3.1))
+    table.run(4.0)
+    report = table.daemon.fairness()
+    assert row(report, 1, "pen")["max_ms"] == 300
+    assert 200 < report["lag"]["max_ms"] <= 400
+
+
+def test_a_late_delivery_is_in_the_figures(rig: Callable[..., Rig]) -> None:
+    """An edge that comes after its round was compared is counted as one."""
+    table = rig(ahyoheek__settle_s=0.005)
+    table.match((1, 2, 3))
+    for seat in (1, 2, 3):
+        table.press(seat, 3.0, "pen")
+    table.at(3.5, lambda: table.edge(1, "page", True, 2.9))
+    table.run(4.0)
+    assert len(table.told("late_delivery")) == 1
+    assert table.daemon.fairness()["late_deliveries"] == 1
+
+
+def test_the_leds_of_a_reveal_are_measured(rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A board whose LEDs take a millisecond each shows four in three milliseconds, once a reveal."""
+    table = rig()
+    table.match((1, 2, 3, 4))
+    light = Board.light
+
+    def slow(board: Board, seat: int, level: float) -> bool:
+        table.clock.advance_to(table.clock.now() + MILLISECOND)
+        return light(board, seat, level)
+
+    monkeypatch.setattr(Board, "light", slow)
+    for seat, button in zip((1, 2, 3, 4), ("pen", "page", "page", "page"), strict=True):
+        table.press(seat, 3.0 + seat / 100, button)
+    table.run(3.5)
+    assert table.daemon.shown.phase is Phase.REVEAL
+    reveals = table.daemon.fairness()["reveals"]
+    assert isinstance(reveals, dict)
+    assert reveals["count"] == 1
+    assert 2 <= reveals["max_ms"] <= 3

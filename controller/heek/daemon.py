@@ -32,6 +32,7 @@ from heek.clock import SECOND, Clock, Duration, Instant, StartedClock
 from heek.config import Config, DisplayConfig
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
+from heek.fairness import Fairness
 from heek.journal import Batch, Entry, JournalWriter, SnapshotLabel
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Seat
@@ -174,7 +175,9 @@ class Daemon:
             PanelFeed(world.open_panel(each), world.panel_executor, self._clock, self._wake_from_anywhere)
             for each in config.displays
         ]
-        self._painting = Painting(self._board, feeds, config)
+        by_callback = config.stations.backend == "gpio" and config.stations.pin_factory == "rpigpio"
+        self._fairness = Fairness("callback" if by_callback else "kernel")
+        self._painting = Painting(self._board, feeds, config, self._clock, self._fairness.reveals.add)
         self._table = Table(
             self._settings,
             config.gesture_settings(),
@@ -228,6 +231,10 @@ class Daemon:
     def key(self) -> TableKey:
         """What the table signs with."""
         return self._key
+
+    def fairness(self) -> dict[str, object]:
+        """The figures of fairness since the start; see `Fairness.report`."""
+        return self._fairness.report(self._settings.seats)
 
     @property
     def at_rest(self) -> bool:
@@ -295,6 +302,8 @@ class Daemon:
     def _on_timer(self) -> None:
         self._timer = None
         now = self._clock.now()
+        if self._timer_at is not None:
+            self._fairness.lag.add(now - self._timer_at)
         work_at = self._work_at
         if not self._edges and work_at is not None and now < work_at and not self._is_late(now):
             # Only the heartbeat: the program lives, and nothing else is to be done.
@@ -309,9 +318,13 @@ class Daemon:
         now = self._clock.now()
         self._notice_standstill(now)
         while self._edges:
-            self._table.feed(self._edges.popleft())
+            edge = self._edges.popleft()
+            self._table.feed(edge)
+            if edge.closed:
+                self._fairness.closed(edge.at, edge.seat, edge.button)
         settled = self._settled_at is None or now >= self._settled_at
         self._commit(self._table.advance(now, settled=settled))
+        self._fairness.judged(now - self._config.stations.chord, now)
         if settled:
             self._settled_at, self._waits = None, 0
         self._show_committed(now)
@@ -353,6 +366,7 @@ class Daemon:
         entries = []
         for event in effects.events:
             self._seq += 1
+            self._fairness.late_deliveries += isinstance(event, ev.LateDelivery)
             entries.append(Entry(self._seq, event.at, event_name(type(event)), event_line(self._seq, event)))
         batch = Batch(
             tuple(entries),

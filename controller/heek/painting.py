@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from PIL import Image
 
-from heek.clock import Instant
+from heek.clock import Clock, Duration, Instant
 from heek.config import Config
 from heek.display.drawing import draw
 from heek.display.faces import Screen
@@ -28,8 +28,18 @@ class Painting:
     `image` is the picture on the panels, 128 x 64, one bit; `lamps` what every LED shows.
     """
 
-    def __init__(self, board: Board, feeds: Sequence[PanelFeed], config: Config) -> None:
+    def __init__(
+        self,
+        board: Board,
+        feeds: Sequence[PanelFeed],
+        config: Config,
+        clock: Clock,
+        on_reveal: Callable[[Duration], None],
+    ) -> None:
+        """`on_reveal` hears how long it took from the first LED that shows a reveal to the last."""
         self._board = board
+        self._clock = clock
+        self._on_reveal = on_reveal
         self._feeds = feeds
         self._stations = config.wired
         self._cycle, self._name = config.ahyoheek.cycle, config.table.name
@@ -48,15 +58,19 @@ class Painting:
         """
         changes: list[Instant] = []
         anew = view is not self._painted
-        self._painted = view
+        before, self._painted = self._painted, view
+        lit: list[Instant] = []
         for station in self._stations:
             seat = station.seat
             if anew or _has_come(self.lamps[seat].until, now):
                 self.lamps[seat] = lamp(view, seat, now, pwm=self._board.led_pwm)
-                self._board.light(seat, self.lamps[seat].level)
+                if self._board.light(seat, self.lamps[seat].level):
+                    lit.append(self._clock.now())
             until = self.lamps[seat].until
             if until is not None:
                 changes.append(until)
+        if lit and _is_reveal(before, view):
+            self._on_reveal(lit[-1] - lit[0])
         if anew or _has_come(self._drawn_until, now):
             self._draw(view, now)
         if self._drawn_until is not None:
@@ -104,3 +118,9 @@ class Painting:
 
 def _has_come(at: Instant | None, now: Instant) -> bool:
     return at is not None and at <= now
+
+
+def _is_reveal(before: View | None, view: View) -> bool:
+    """Does `view` show the throws of a round for the first time?"""
+    shows = any(seat.throw is not None for seat in view.seats)
+    return shows and (before is None or not any(seat.throw is not None for seat in before.seats))

@@ -188,15 +188,17 @@ class Board:
         """The contacts that are closed at this moment."""
         return [key for key, button in self._buttons.items() if not button.pin.state]
 
-    def light(self, seat: Seat, level: float) -> None:
-        """Set an LED to 0.0 (off) to 1.0; writes nothing if it shows that already."""
-        if self._levels.get(seat) != level:
-            self._levels[seat] = level
-            pin = self._lamps[seat].pin
-            if self.led_pwm:
-                pin.state = level if self._active_high else 1.0 - level
-            else:
-                pin.state = (level >= 0.5) is self._active_high
+    def light(self, seat: Seat, level: float) -> bool:
+        """Set an LED to 0.0 (off) to 1.0; writes nothing, and says so, if it shows that already."""
+        if self._levels.get(seat) == level:
+            return False
+        self._levels[seat] = level
+        pin = self._lamps[seat].pin
+        if self.led_pwm:
+            pin.state = level if self._active_high else 1.0 - level
+        else:
+            pin.state = (level >= 0.5) is self._active_high
+        return True
 
     def close(self) -> None:
         """Switch every LED off and let all pins go; may be called twice and never raises."""
