@@ -32,7 +32,7 @@ from heek.clock import SECOND, Clock, Duration, Instant, StartedClock
 from heek.config import Config, DisplayConfig
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
-from heek.fairness import Fairness
+from heek.fairness.figures import Fairness
 from heek.journal import Batch, Entry, JournalWriter, SnapshotLabel
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Seat

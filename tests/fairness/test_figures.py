@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heek.clock import MILLISECOND
-from heek.fairness import Fairness, Spread
+from heek.fairness.figures import Fairness, Spread
 from heek.kinds import Kind
 
 DURATIONS = st.integers(0, 3_600_000_000_000)

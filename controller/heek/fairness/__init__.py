@@ -1,0 +1,1 @@
+"""How fair the table is: what is measured, and what that says."""
