@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -236,6 +238,102 @@ def test_nothing_outlives_a_demonstration_that_is_killed(demo: Callable[..., Dem
     assert nobody_listens(table.ki_port)
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see the processes")
+def test_a_ki_that_dies_is_said_and_can_be_started_again(demo: Callable[..., Demo]) -> None:
+    """kill -9 of the KI: the terminal names it, the page calls it stopped and starts it; nothing is lost."""
+    table = demo().is_ready()
+    (ki,) = children_of(table.process.pid)
+    os.kill(ki, signal.SIGKILL)
+    until(lambda: table.state()["ki"]["state"] == "stopped", "the page says that the KI is stopped")
+    table.ask("POST", "/ki", {"running": True})
+    until(lambda: table.state()["ki"]["state"] == "up", "the page says that the KI is there")
+    assert table.ends() == 0
+    assert table.errors() == "WARNING the KI has ended by itself (signal 9); the page can start it again\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see the processes")
+def test_a_gateway_that_dies_comes_back(demo: Callable[..., Demo]) -> None:
+    """kill -9 of the gateway: another one takes its place at the same wire, and the KI is reached again."""
+    table = demo("--link", "serial").is_ready()
+    until(lambda: table.state()["ki"]["state"] == "up", "the page says that the KI is there")
+
+    def gateways() -> list[int]:
+        return [
+            child
+            for child in children_of(table.process.pid)
+            if b"serial-gateway" in Path(f"/proc/{child}/cmdline").read_bytes()
+        ]
+
+    (gateway,) = gateways()
+    os.kill(gateway, signal.SIGKILL)
+    until(lambda: [each for each in gateways() if each != gateway], "there is another gateway")
+    player = until(lambda: sign_in_somebody(table), "somebody can sign in again")
+    assert re.fullmatch("[0-9]{8}", player)
+    assert table.ends() == 0
+    assert table.errors().startswith(
+        "WARNING the gateway has ended by itself (signal 9) and is started again\n"
+    )
+
+
+def sign_in_somebody(table: Demo) -> str | None:
+    """Through the whole link: only the KI knows numbers. None while it is not reached."""
+    table.press(1, "pen")
+    try:
+        return str(table.sign_in(1)["player"])
+    except AssertionError:
+        return None
+
+
+def test_a_terminal_that_closes_ends_it(
+    demo: Callable[..., Demo], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGHUP ends it as Ctrl-C does: what it kept in its folder is gone, and so are its children."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    table = demo().is_ready()
+    (folder,) = tmp_path.glob("heek-demo-*")
+    table.process.send_signal(signal.SIGHUP)
+    assert table.process.wait(8) == 0
+    assert table.errors() == ""
+    assert not folder.exists()
+    assert nobody_listens(table.ki_port)
+
+
+LEADER = """
+import signal, subprocess, sys
+# As make does when it leads a session: it takes the hang-up for itself, and waits for what it runs.
+signal.signal(signal.SIGHUP, lambda *_: None)
+subprocess.Popen(sys.argv[1:]).wait()
+"""
+
+
+def test_it_ends_with_its_terminal_whoever_leads_the_session() -> None:
+    """The terminal of a session that another program leads is closed: the demonstration ends as well."""
+    ports = free_port(), free_port()
+    master, slave = os.openpty()
+    demo = ["-m", "heek", "demo", "--port", str(ports[0]), "--ki-port", str(ports[1])]
+    leader = subprocess.Popen(
+        [sys.executable, "-c", LEADER, sys.executable, *demo],
+        env={**os.environ, "PYTHONPATH": PACKAGES},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(slave)
+    try:
+        said = b""
+        while b"Ctrl-C" not in said:
+            said += os.read(master, 4096)
+        os.close(master)
+        until(lambda: nobody_listens(ports[0]) and nobody_listens(ports[1]), "table and KI have ended")
+        assert leader.wait(PATIENCE_S) == 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(leader.pid, signal.SIGKILL)
+        leader.wait()
+
+
 def test_a_port_that_is_taken_is_named(demo: Callable[..., Demo]) -> None:
     """One line names the port and the option that gives another; nothing is started."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -257,7 +355,8 @@ def test_a_port_that_is_taken_is_named(demo: Callable[..., Demo]) -> None:
         (["--set", "stations.backend=gpio"], "is the demonstration's own"),
         (["--set", "target"], "is no KEY=VALUE"),
         (["--set", "ahyoheek.targe=1"], "did you mean ahyoheek.target?"),
-        (["--lan", "192.0.2.77"], "192.0.2.77"),
+        (["--lan", "192.0.2.77"], "heek: --lan 192.0.2.77: this machine has no such address; give"),
+        (["--lan", "--terminal"], "heek: --lan: phones play on the page"),
     ],
 )
 def test_what_cannot_be_is_named(demo: Callable[..., Demo], arguments: list[str], words: str) -> None:

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ipaddress
 import logging
+import os
 import secrets
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +22,7 @@ import tempfile
 import threading
 import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +43,8 @@ START_PATIENCE_S: Final = 20.0
 """How long the KI may take to listen; a slow machine compiles it first."""
 END_PATIENCE_S: Final = 3.0
 BAUD: Final = 115200
+AGAIN_S: Final = 1.0
+"""After which a gateway that has ended by itself is started again."""
 
 FIXED: Final = frozenset(
     {"stations.backend", "table.state_dir", "web.host", "web.port"}
@@ -76,6 +83,10 @@ def add_to(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the demonstration until Ctrl-C; raises TableError if it cannot start."""
     if arguments.terminal or arguments.fast:
+        if arguments.lan is not None:
+            raise PageError(
+                "--lan: phones play on the page, and in the terminal there is none; leave one out"
+            )
         from heek.cli import terminal_demo
 
         return terminal_demo.play(fast=arguments.fast)
@@ -97,21 +108,23 @@ class _Stage:
     def __init__(self, arguments: argparse.Namespace, folder: Path, stack: contextlib.ExitStack) -> None:
         self._arguments = arguments
         self._folder = folder
-        self._lan_host = None if arguments.lan is None else arguments.lan or _own_address()
+        self._lan_host = None if arguments.lan is None else _lan_address(arguments.lan)
         self._process: TableProcess | None = None
         self._ready = threading.Event()
         """The table stands, with its page."""
         self._wire: Wire | None = None
         self._ki_url = f"http://{HOST}:{arguments.ki_port}"
         self._children: list[_Child] = []
-        self._ki = self._child("ki", self._ki_command())
+        self._ki = self._child("KI", self._ki_command(), self._ki_ended)
         if arguments.link == "serial":
             from heek.simulator.wire import Wire
 
             self._wire = Wire(baud=BAUD)
             stack.callback(self._wire.close)
-            self._child(
-                "gateway", ["ki", "serial-gateway", "--port", self._wire.gateway_end, "--url", self._ki_url]
+            self._gateway = self._child(
+                "gateway",
+                ["ki", "serial-gateway", "--port", self._wire.gateway_end, "--url", self._ki_url],
+                self._gateway_ended,
             )
         # Whatever ends first, and however: the children go, then their wire, then the folder.
         stack.callback(self._end_children)
@@ -142,13 +155,14 @@ class _Stage:
             Demonstration(
                 ki_url=f"{self._ki_url}/",
                 switch_ki=self._switch_ki,
-                ki_stopped=lambda: self._ki.stopped,
+                ki_stopped=lambda: self._ki.stopped or self._ki.ended,
                 lan_host=self._lan_host,
                 lan_token=None if self._lan_host is None else secrets.token_urlsafe(16),
             ),
         )
         self._process = process
         threading.Thread(target=self._await_ki, name="heek-demo", daemon=True).start()
+        _when_terminal_goes(process.stop)
         code = process.run(on_ready=lambda _: self._ready.set())
         return code if self._ki.failed is None else FAILED
 
@@ -192,8 +206,21 @@ class _Stage:
                 # It finds nobody there, and says so.
                 self._process.ki_came_up()
 
-    def _child(self, name: str, command: list[str]) -> _Child:
-        child = _Child(name, command)
+    def _ki_ended(self, code: int) -> None:
+        """The KI has ended by itself, after it had come to listen: say so, and let the page offer it anew."""
+        log.warning("the KI has ended by itself (%s); the page can start it again", _ending(code))
+        if self._process is not None:
+            self._process.ki_came_up()
+
+    def _gateway_ended(self, code: int) -> None:
+        """Nobody stops the gateway on purpose, so it comes back."""
+        log.warning("the gateway has ended by itself (%s) and is started again", _ending(code))
+        again = threading.Timer(AGAIN_S, self._gateway.start_again)
+        again.daemon = True
+        again.start()
+
+    def _child(self, name: str, command: list[str], on_end: Callable[[int], None]) -> _Child:
+        child = _Child(name, command, on_end)
         self._children.append(child)
         return child
 
@@ -210,16 +237,30 @@ class _Stage:
 class _Child:
     """A process of ours that ends when its standard input does, so that it never outlives us."""
 
-    def __init__(self, name: str, command: list[str]) -> None:
+    def __init__(self, name: str, command: list[str], on_end: Callable[[int], None]) -> None:
+        """`on_end` hears, on another thread, the code with which it ended though nobody stopped it."""
         self._name = name
+        self._on_end = on_end
         self._command = [sys.executable, "-m", "heek", *command, "--until-stdin-closes"]
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self.stopped = False
         self.failed: int | None = None
-        """The exit code with which it ended by itself."""
+        """The exit code with which it ended before it had come to listen."""
+
+    @property
+    def ended(self) -> bool:
+        """It was started, and has ended by itself."""
+        process = self._process
+        return process is not None and process.poll() is not None
+
+    def start_again(self) -> None:
+        """Start it, unless it was stopped for good meanwhile."""
+        if not self.stopped:
+            self.start()
 
     def start(self) -> None:
+        """Start it if it does not run."""
         with self._lock:
             if self._process is not None and self._process.poll() is None:
                 return
@@ -228,6 +269,13 @@ class _Child:
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
             )
             self.stopped = False
+            threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        code = process.wait()
+        # One that is stopped is let go of before it is told to end.
+        if self._process is process and self.failed is None:
+            self._on_end(code)
 
     def listens(self, port: int) -> bool:
         """Whether it has come to listen at `port`, in time and alive."""
@@ -297,20 +345,75 @@ def _check_free(option: str, port: int) -> None:
             ) from None
 
 
-def _own_address() -> str:
-    """This machine's address in the local network; raises BackendError if it has none."""
+def _ending(code: int) -> str:
+    """How a process ended, from the code that `Popen` gives."""
+    return f"signal {-code}" if code < 0 else f"code {code}"
+
+
+def _when_terminal_goes(then: Callable[[], object]) -> None:
+    """Call `then` when the terminal that this was started from is closed.
+
+    The kernel tells only whoever leads the terminal's session, and that may be a `make` which goes on
+    waiting for us. Whoever starts us under `nohup` wants to be left alone.
+    """
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return
+    terminal = next((number for number in (0, 1, 2) if _is_terminal(number)), None)
+    if terminal is None:
+        return
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(terminal, 0)
+        # Not every system can watch a terminal like this; one that cannot says so at once.
+        if any(what & select.POLLHUP for _, what in poll.poll()):
+            then()
+
+    threading.Thread(target=watch, name="heek-terminal", daemon=True).start()
+
+
+def _is_terminal(number: int) -> bool:
+    try:
+        return os.isatty(number)
+    except OSError:
+        return False
+
+
+def _lan_address(given: str) -> str:
+    """The address at which phones will find this machine; raises BackendError if it is not one of ours.
+
+    `given` is what `--lan` was given, empty for the machine's own.
+    """
+    own = _own_address()
+    if not given:
+        if own is None:
+            raise BackendError(
+                "LAN: this machine has no address in a local network; join one, or name it: --lan ADDRESS"
+            )
+        return own
+    hint = "an address of this machine in the local network" + (f", such as {own}" if own else "")
+    try:
+        with contextlib.suppress(ValueError):
+            if ipaddress.ip_address(given).is_loopback:
+                log.warning("--lan %s: no phone reaches that address; give %s", given, hint)
+        family = socket.getaddrinfo(given, None, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family, socket.SOCK_STREAM) as tried:
+            tried.bind((given, 0))
+    except OSError:
+        raise BackendError(f"--lan {given}: this machine has no such address; give {hint}") from None
+    return given
+
+
+def _own_address() -> str | None:
+    """This machine's address in the local network; None if it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         try:
             # Sends nothing: it only asks which address would be used (192.0.2.1 is nobody's, RFC 5737).
             asked.connect(("192.0.2.1", 9))
             address = str(asked.getsockname()[0])
         except OSError:
-            address = ""
-    if not address or address.startswith("127."):
-        raise BackendError(
-            "LAN: this machine has no address in a local network; join one, or name it: --lan ADDRESS"
-        )
-    return address
+            return None
+    return None if not address or address.startswith("127.") else address
 
 
 def _qr_lines(url: str) -> list[str]:

@@ -43,7 +43,8 @@ log: Final = logging.getLogger("heek")
 
 _T = TypeVar("_T")
 
-STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""SIGHUP: the terminal is closed; one that is ignored already (`nohup`) stays so."""
 
 PANEL_PATIENCE_S: Final = 2.0
 """At the end: how long a panel may take to go dark before it is left as it is."""
@@ -104,6 +105,8 @@ class TableProcess:
         asyncio.set_event_loop(loop)
         loop.set_exception_handler(self._on_exception)
         for stop in STOP_SIGNALS:
+            if stop == signal.SIGHUP and signal.getsignal(stop) is signal.SIG_IGN:
+                continue
             # Not by the loop: it gives a signal its default back when it closes, and then the signal kills.
             signal.signal(stop, lambda *_: loop.call_soon_threadsafe(loop.stop))
         journal_executor = ThreadPoolExecutor(1, "heek-journal")
