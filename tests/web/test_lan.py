@@ -84,6 +84,16 @@ def test_the_token_cannot_be_guessed(table: Served) -> None:
     assert (held_up.status, held_up.headers["retry-after"]) == (429, "3")
 
 
+def test_who_has_scanned_an_old_code_is_told_on_a_page(table: Served) -> None:
+    """A phone with the code of another evening shows a page that says so, in the table's look, and no cookie."""
+    stranger = table.browser("table.lan")
+    old = stranger.get(f"/join/{'0' * 22}")
+    assert (old.status, old.headers["content-type"]) == (403, "text/html; charset=utf-8")
+    assert b"This is not the address of this table: scan the QR code again." in old.body
+    assert b'href="/static/page.css"' in old.body
+    assert "set-cookie" not in old.headers
+
+
 @pytest.mark.parametrize(
     "cookie", ["heek-phone=" + "0" * 32, "heek-phone=", "other=1", "heek-phone=\xff", ";;;="]
 )

@@ -23,7 +23,7 @@ from heek.web import requests as ask
 from heek.web.about import about
 from heek.web.doors import Doors, PageSettings
 from heek.web.files import PageFile, PageFiles
-from heek.web.gate import COOKIE, VISITOR, Role, Visitor, refusal_body, refusal_headers
+from heek.web.gate import COOKIE, VISITOR, Role, Visitor, refusal_body, refusal_headers, refusal_page
 from heek.web.glyphs_svg import kinds_svg
 from heek.web.hands import LEASE, Change, Hands
 from heek.web.live import Live
@@ -248,7 +248,16 @@ class PageApp:
         if self._phones is None or visitor.role is not Role.OUTSIDER:
             # At the table's own machine, or on a phone that has joined already.
             return response
-        phone = self._phones.join(request.path_params["token"], visitor.peer, self._clock())
+        try:
+            phone = self._phones.join(request.path_params["token"], visitor.peer, self._clock())
+        except PageRefusal as refusal:
+            # Somebody holds a phone and has scanned a code: they are told on a page.
+            return Response(
+                refusal_page(refusal),
+                refusal.status,
+                refusal_headers(refusal),
+                media_type="text/html; charset=utf-8",
+            )
         response.set_cookie(
             COOKIE, phone.cookie, max_age=LAPSES // SECOND, path="/", httponly=True, samesite="strict"
         )

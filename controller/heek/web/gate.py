@@ -14,6 +14,7 @@ LAN mode anybody else only looks.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -265,9 +266,13 @@ async def send_refusal(send: Send, refusal: PageRefusal) -> None:
 
 async def send_page(send: Send, refusal: PageRefusal) -> None:
     """Answer with a refusal as a page that a person reads."""
-    words = str(refusal)
-    body = _OUTSIDE.format(title="The heek table", words=f"{words[:1].upper()}{words[1:]}.")
-    await _send(send, refusal, b"text/html; charset=utf-8", body.encode())
+    await _send(send, refusal, b"text/html; charset=utf-8", refusal_page(refusal))
+
+
+def refusal_page(refusal: PageRefusal) -> bytes:
+    """A refusal's words as a page that a person reads."""
+    words = html.escape(str(refusal))
+    return _OUTSIDE.format(title="The heek table", words=f"{words[:1].upper()}{words[1:]}.").encode()
 
 
 async def _send(send: Send, refusal: PageRefusal, kind: bytes, body: bytes) -> None:
