@@ -483,10 +483,13 @@ def test_the_command_ends_with_its_parent() -> None:
         (["--port", "/dev/x", "--baud", "5"], "--baud 5: give a rate from 1200 to 4000000"),
         (["--port", "/dev/x", "--url", "ftp://here"], "is not like http://HOST:PORT"),
         (["--port", "/dev/x", "--url", "http://h:99999"], "--url"),
+        (["--port", "/dev/null"], "--port /dev/null is no serial port; give the name of one"),
+        (["--port", "/"], "--port / is no serial port"),
+        (["--port", __file__], "is no serial port"),
     ],
 )
 def test_mistakes_in_what_was_typed(typed: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A rate or an address that is none ends the command with 2 and one line."""
+    """A rate, an address or a port that is none ends the command with 2 and one line."""
     assert main(["ki", "serial-gateway", *typed]) == 2
     said = capsys.readouterr().err
     assert words in said

@@ -122,6 +122,28 @@ def test_a_refusal_is_an_answer_too(serving: Serving) -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("200 OK", "does the network want a log-in?"),
+        ("302 Found", "does the network want a log-in?"),
+        ("511 Network Authentication Required", "does the network want a log-in?"),
+        ("404 Not Found", "is ki.url right?"),
+        ("401 Unauthorized", "is ki.url right?"),
+        ("429 Too Many Requests", "it may be in trouble"),
+        ("500 Internal Server Error", "it may be in trouble"),
+        ("502 Bad Gateway", "it may be in trouble"),
+    ],
+)
+def test_what_to_do_depends_on_what_answered(serving: Serving, status: str, words: str) -> None:
+    """Each kind of stranger is named with the question that fits it."""
+    server = serving(
+        lambda _, connection: connection.sendall(answer(b"<html>", status=status, kind="text/html"))
+    )
+    (error,) = ask(server.url)
+    assert words in str(error)
+
+
+@pytest.mark.parametrize(
     "reply",
     [
         answer(b"<html>log in</html>", kind="text/html"),

@@ -85,7 +85,7 @@ def test_the_token_cannot_be_guessed(table: Served) -> None:
 
 
 def test_who_has_scanned_an_old_code_is_told_on_a_page(table: Served) -> None:
-    """A phone with the code of another evening shows a page that says so, in the table's look, and no cookie."""
+    """A phone with the code of another evening shows a page that says so, and gets no cookie."""
     stranger = table.browser("table.lan")
     old = stranger.get(f"/join/{'0' * 22}")
     assert (old.status, old.headers["content-type"]) == (403, "text/html; charset=utf-8")

@@ -62,7 +62,7 @@ def test_a_whole_table() -> None:
             name="Table “1”",
             simulated=True,
             told=[Told(7, SECOND, "Seat 1 wins")],
-            ki=KiLine("serial", "down", 3, "14:02"),
+            ki=KiLine("serial", "down", 3, "14:02", "port missing"),
             now=2 * SECOND,
             image=picture,
         )
@@ -128,6 +128,7 @@ def test_a_whole_table() -> None:
             "waiting": 3,
             "last": "14:02",
             "text": "KI: not reached, 3 waiting, last 14:02",
+            "why": "port missing",
         },
     }
 

@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(
             f"--baud {arguments.baud}: give a rate from {BAUDS[0]} to {BAUDS[-1]}, such as {DEFAULT_BAUD}"
         )
+    if _can_never_be_a_port(arguments.port):
+        raise ConfigError(f"--port {arguments.port} is no serial port; give the name of one")
     supervised: bool = arguments.until_stdin_closes
     logging.basicConfig(
         # Whoever started us speaks for us: the page of the table says how the link is.
@@ -54,6 +56,20 @@ def run(arguments: argparse.Namespace) -> int:
     )
     asyncio.run(_run(arguments.port, arguments.baud, arguments.url, supervised=supervised))
     return OK
+
+
+def _can_never_be_a_port(name: str) -> bool:
+    """Is something else there by that name? A port that is missing, or is not ours to open, may come."""
+    try:
+        tried = os.open(name, os.O_RDWR | os.O_NONBLOCK | os.O_NOCTTY)
+    except IsADirectoryError:
+        return True
+    except (OSError, ValueError):
+        return False
+    try:
+        return not os.isatty(tried)
+    finally:
+        os.close(tried)
 
 
 async def _run(port: str, baud: int, url: str, *, supervised: bool) -> None:

@@ -315,7 +315,7 @@ class TableProcess:
             return KiLine()
         status = self._reporting.status
         state = "stopped" if self._ki_stopped() else status.state
-        return KiLine(status.link, state, status.waiting, status.last)
+        return KiLine(status.link, state, status.waiting, status.last, status.reason)
 
     def _ki_stopped(self) -> bool:
         return self._demonstration is not None and self._demonstration.ki_stopped()

@@ -130,10 +130,20 @@ class HttpLink:
             return data
         error = LinkError(
             f"what answers at {self._where} is not the KI (HTTP {response.status}, {kind}); "
-            "does the network want a log-in?"
+            f"{_advice(response.status)}"
         )
         error.retry_s = _seconds(response.headers.get("Retry-After"))
         raise error
+
+
+def _advice(status: int) -> str:
+    """What to look at when something else than the KI has answered with this status."""
+    if status == 429 or 500 <= status < 511 or status > 511:
+        return "it may be in trouble, or a proxy before it; see the KI's log"
+    if 400 <= status < 500:
+        return "is ki.url right?"
+    # A page to log in at comes with 200, a redirect, or the 511 that is meant for it.
+    return "does the network want a log-in?"
 
 
 def _seconds(text: str | None) -> float | None:

@@ -51,6 +51,8 @@ class KiLine:
     """Results that the KI has not acknowledged."""
     last: str | None = None
     """The wall clock's `hh:mm` at its last answer."""
+    why: str = ""
+    """While it is down: what is wrong, as far as the link knows."""
 
     @property
     def text(self) -> str:
@@ -111,6 +113,7 @@ def page_state(
                 "waiting": ki.waiting,
                 "last": ki.last,
                 "text": ki.text,
+                "why": ki.why if ki.state == "down" else "",
             },
             "oled": base64.b64encode(image.tobytes()).decode("ascii"),
         }

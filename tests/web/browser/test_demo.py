@@ -111,6 +111,7 @@ def test_the_kis_switch(serve: Server, open_page: Opener) -> None:
     shown.show(*moments()["throw"][:2])
     opened = open_page(shown.url)
     assert opened.text("#ki-line") == "KI: 3 waiting, last 14:02"
+    assert opened.page.get_attribute("#ki-line", "title") == "The KI last answered at 14:02"
     link = opened.page.locator("#ki-url")
     assert link.get_attribute("href") == "http://127.0.0.1:8625/"
     assert link.get_attribute("rel") == "noopener"
@@ -120,8 +121,14 @@ def test_the_kis_switch(serve: Server, open_page: Opener) -> None:
     shown.show(*moments()["countdown-5"][:2])
     opened.until(lambda: opened.text("#ki-switch") == "Start the KI", "the other way")
     assert opened.text("#ki-line") == "KI: stopped, 4 waiting, last 14:02"
+    assert opened.text("#ki-why") == ""
     opened.page.locator("#ki-switch").click()
     opened.until(lambda: shown.asked == ["ki False", "ki True"], "the start")
+    shown.ki = KiLine(
+        "http", "down", 4, "14:02", "what answers is not the KI; does the network want a log-in?"
+    )
+    shown.show(*moments()["countdown-5"][:2])
+    opened.until(lambda: opened.text("#ki-why").endswith("does the network want a log-in?"), "the reason")
 
 
 def test_what_is_not_offered(shown: ShownTable, open_page: Opener) -> None:

@@ -139,6 +139,32 @@ def test_the_whole_table_without_scrolling(serve: Server, open_page: Opener) -> 
                 assert ((x - other_x) ** 2 + (y - other_y) ** 2) ** 0.5 > buttons[0]["width"]
 
 
+def test_large_letters_get_the_arrangement_that_has_room_for_them(
+    shown: ShownTable, open_page: Opener
+) -> None:
+    """Who reads at twice the size sees one seat large on a laptop, nothing cut or over another thing."""
+    shown.show(*moments()["lobby-long-names"][:2])
+    for size, seats in ((16, 5), (20, 5), (32, 1)):
+        opened = open_page(shown.url, viewport={"width": 1280, "height": 800})
+        letters = opened.page.context.new_cdp_session(opened.page)
+        letters.send("Page.setFontSizes", {"fontSizes": {"standard": size, "fixed": size}})
+        opened.page.reload()
+        opened.phase("lobby")
+        buttons = [box for box in boxes(opened, ".contact") if box["width"]]
+        assert len(buttons) == 3 * seats, size
+        assert min(box["width"] for box in buttons) >= 44
+        names = [box for box in boxes(opened, ".place .who") if box["width"]]
+        for number, one in enumerate(names):
+            assert one["height"] <= 6 * size, "a name is not broken into single letters"
+            for other in names[number + 1 :]:
+                assert (
+                    one["right"] <= other["left"]
+                    or other["right"] <= one["left"]
+                    or one["bottom"] <= other["top"]
+                    or other["bottom"] <= one["top"]
+                ), size
+
+
 def test_great_screens_are_great(open_page: Opener, shown: ShownTable) -> None:
     """On a wall everything grows with the wall: the smallest text of a seat too."""
     shown.show(*moments()["throw"][:2])

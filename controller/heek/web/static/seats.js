@@ -276,7 +276,8 @@ export class Seats {
     mark(place.tag, "title", tag === "unverified" ? "unverified" : null);
     mark(place.tag, "hidden", tag === "");
     const elsewhere = Boolean(about?.phone) && row.seat !== own && about.held.includes(row.seat);
-    const word = elsewhere && row.state === "free" ? "another phone’s" : seatWord(row, state, now, beat);
+    const mine = Boolean(about?.phone) && row.seat === own;
+    const word = row.state !== "free" || !(elsewhere || mine) ? seatWord(row, state, now, beat) : mine ? "yours" : "another phone’s";
     const stuck = row.stuck.length > 0 && row.state !== "absent" ? `${row.stuck.join(", ")} stuck` : "";
     write(place.state, stuck && word === "" ? stuck : stuck ? `${word}; ${stuck}` : word);
     mark(place.node, "data-fault", stuck !== "");

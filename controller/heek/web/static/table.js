@@ -38,7 +38,7 @@ class Page {
     this.announced = null;
     this.announcing = null;
     this.refusing = null;
-    this.deck = matchMedia("(min-width: 700px) and (min-height: 560px)");
+    this.deck = matchMedia("(min-width: 43.75em) and (min-height: 35em)");
     this.contacts = new Contacts(this.clock, {
       pressed: (seat, kind, down) => this.seats.pressed(seat, kind, down),
       refused: (words) => this.refuse(words),
@@ -202,8 +202,10 @@ class Page {
   }
 
   say(words, hint, yours) {
-    // A seat and its number stay on one line.
-    write(part("sentence"), words.replace(/(seats?) (\d)/g, "$1\u00a0$2"));
+    // A seat and its number stay on one line, and so does a name.
+    const names = (this.state?.seats ?? []).map((seat) => seat.name).filter((name) => name?.includes(" "));
+    const whole = names.reduce((text, name) => text.replaceAll(name, name.replaceAll(" ", "\u00a0")), words);
+    write(part("sentence"), whole.replace(/(seats?) (\d)/g, "$1\u00a0$2"));
     write(part("hint"), hint);
     mark(part("now"), "data-yours", yours);
   }
@@ -220,6 +222,9 @@ class Page {
     mark(part("ki"), "hidden", ki.state === "off" && !about?.ki_url && !about?.switch_ki);
     write(part("ki-line"), ki.text);
     mark(part("ki-line"), "data-ki", ki.state);
+    mark(part("ki-line"), "title", ki.last === null ? null : `The KI last answered at ${ki.last}`);
+    write(part("ki-why"), ki.why);
+    mark(part("ki-why"), "hidden", ki.why === "");
     mark(part("ki-url"), "hidden", !about?.ki_url);
     mark(part("ki-url"), "href", about?.ki_url ?? null);
     mark(part("ki-switch"), "hidden", !about?.switch_ki);
