@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
@@ -33,11 +32,12 @@ from heek.config import Config, DisplayConfig
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
-from heek.journal import Batch, Entry, JournalWriter, SnapshotLabel
+from heek.journal import Batch, Entry, JournalWriter, RecordedPart, SnapshotLabel
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Seat
 from heek.painting import Painting
 from heek.record_chain import RecordChain, link_old_results
+from heek.recorded_table import RecordedTable
 from heek.session import events as ev
 from heek.session.events import event_line, event_name
 from heek.session.floor import Effects
@@ -48,7 +48,6 @@ from heek.session.view import View
 from heek.stations.gestures import Edge
 from heek.stations.gpio import Board
 from heek.stations.lamps import Lamp
-from heek.table import Table
 
 log: Final = logging.getLogger("heek")
 
@@ -65,6 +64,9 @@ PATIENCE: Final[Duration] = SECOND
 
 TIDY: Final[Duration] = 300 * SECOND
 """How often an empty table builds its panels anew and has SQLite write its log into the file."""
+
+KEPT_RECORDINGS: Final = 8 * 1024 * 1024
+"""Bytes of recordings that the journal keeps; the oldest go when nobody plays. Thousands of matches."""
 
 RETRY_JOURNAL: Final[Duration] = 5 * SECOND
 """How often a journal that cannot be written is tried again while nothing else is to be written."""
@@ -178,10 +180,9 @@ class Daemon:
         by_callback = config.stations.backend == "gpio" and config.stations.pin_factory == "rpigpio"
         self._fairness = Fairness("callback" if by_callback else "kernel")
         self._painting = Painting(self._board, feeds, config, self._clock, self._fairness.reveals.add)
-        self._table = Table(
+        self._table = RecordedTable(
             self._settings,
             config.gesture_settings(),
-            new_match_id=lambda: str(uuid.UUID(bytes=world.random_bytes(16), version=4)),
             random_bytes=world.random_bytes,
             closed=self._board.closed_contacts(),
             own_deltas=own_deltas,
@@ -192,7 +193,11 @@ class Daemon:
         )
         self._view = self._shown = self._table.view
         self._alive_at = self._clock.now()
-        self._commit(self._table.start(self._incarnation, world.boot.id, snapshot, short_cut=short_cut))
+        self._commit(
+            self._table.start(
+                self._incarnation, world.boot.id, snapshot, short_cut=short_cut, first_seq=self._seq + 1
+            )
+        )
         self._pump()
 
     # The doors
@@ -327,6 +332,7 @@ class Daemon:
         self._fairness.judged(now - self._config.stations.chord, now)
         if settled:
             self._settled_at, self._waits = None, 0
+        self._table.renew(now, self._seq + 1)
         self._show_committed(now)
         self._tidy(now)
         self._arm(now, self._painting.paint(self._shown, now))
@@ -358,6 +364,9 @@ class Daemon:
                 log.warning("%s", why)
         view = self._table.view
         if not effects.events:
+            # What could not go with its own events, because an edge was in the way.
+            if (part := self._table.part((), self._seq)) is not None:
+                self._writer.submit(Batch((), False, None, self._label(), recorded=RecordedPart(*part)))
             if view is not self._view:
                 self._view = view
                 self._commits.append(_Commit(view))
@@ -368,17 +377,14 @@ class Daemon:
             self._seq += 1
             self._fairness.late_deliveries += isinstance(event, ev.LateDelivery)
             entries.append(Entry(self._seq, event.at, event_name(type(event)), event_line(self._seq, event)))
+        part = self._table.part(effects.events, self._seq)
         batch = Batch(
             tuple(entries),
             effects.durable,
             None if all(isinstance(event, PASSING) for event in effects.events) else keep(self._table.kept()),
-            SnapshotLabel(
-                self._world.boot.id,
-                self._clock.origin_ns + self._clock.now(),
-                self._clock.wall_s(),
-                self._world.boot.trust,
-            ),
+            self._label(),
             tuple(self._records.add(result, self._clock) for result in effects.results),
+            RecordedPart(*part) if part is not None else None,
         )
         future = self._writer.submit(batch)
         self._commits.append(_Commit(view, future if effects.durable else None, self._clock.now()))
@@ -386,6 +392,14 @@ class Daemon:
             self._written(future, batch)
         else:
             future.add_done_callback(lambda done: self._written_elsewhere(done, batch))
+
+    def _label(self) -> SnapshotLabel:
+        return SnapshotLabel(
+            self._world.boot.id,
+            self._clock.origin_ns + self._clock.now(),
+            self._clock.wall_s(),
+            self._world.boot.trust,
+        )
 
     def _written_elsewhere(self, done: Future[Any], batch: Batch) -> None:
         """On the journal's thread: tell the lines, and wake the loop to show what they changed."""
@@ -436,6 +450,7 @@ class Daemon:
         if self._shown.phase is Phase.ATTRACT and now - self._tidied_at >= TIDY:
             self._tidied_at = now
             self._painting.renew()
+            self._writer.ask(lambda journal: journal.forget_recordings(KEPT_RECORDINGS))
             self._writer.ask(lambda journal: journal.checkpoint())
 
     # The timer
@@ -445,7 +460,7 @@ class Daemon:
         if table_due is not None and table_due <= now:
             # A round that waits for edges to catch up; nothing else is left undone by a turn.
             table_due = self._settled_at if self._settled_at is not None else now
-        due = [at for at in (table_due, painted_until) if at is not None]
+        due = [at for at in (table_due, painted_until, self._table.renew_due()) if at is not None]
         if not self._saving:
             due.append(self._retry_journal(now))
         if self._commits:

@@ -39,6 +39,10 @@ class BatchRefused(JournalError, ValueError):
     """The journal was given a batch that it can never keep: a gap in the numbers, a match twice."""
 
 
+class RecordingError(TableError, ValueError):
+    """A recording of a match is damaged, incomplete, another version's or not there."""
+
+
 class RecordError(TableError, ValueError):
     """A record, envelope or answer of the KI is not what it should be; the text goes after its name."""
 

@@ -7,10 +7,13 @@ replays a match all drive this same object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from heek.clock import Instant
 from heek.kinds import Kind, Seat
+from heek.session.events import Event
 from heek.session.floor import Effects
 from heek.session.inputs import (
     BotsAsked,
@@ -23,9 +26,29 @@ from heek.session.inputs import (
 )
 from heek.session.machine import Session
 from heek.session.settings import GestureSettings, SessionSettings
-from heek.session.state import Kept
+from heek.session.state import Kept, SessionAtRest
 from heek.session.view import View
-from heek.stations.gestures import Edge, Gestures
+from heek.stations.gestures import ContactAtRest, Edge, Gestures
+
+
+class Witness(Protocol):
+    """Looks over the table's shoulder: what edges were judged to be, and what became of that."""
+
+    def judged(self, inputs: Sequence[Input]) -> None:
+        """These came out of the gestures in one turn."""
+
+    def told(self, event: Event) -> None:
+        """This was told; `at` is the instant of what it is about, also where its line has a later one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtRest:
+    """All that a table remembers while nobody plays, but for players' points."""
+
+    until: Instant
+    """How far it had come."""
+    session: SessionAtRest
+    contacts: tuple[ContactAtRest, ...]
 
 
 class Table:
@@ -41,8 +64,10 @@ class Table:
         closed: Iterable[tuple[Seat, Kind]] = (),
         own_deltas: Mapping[str, int] | None = None,
         told_points: Mapping[str, int] | None = None,
+        witness: Witness | None = None,
     ) -> None:
         self._chord = gestures.chord
+        self._witness = witness
         self._gestures = Gestures(gestures, settings.seats, closed=closed)
         self._session = Session(
             settings,
@@ -50,7 +75,9 @@ class Table:
             random_bytes=random_bytes,
             own_deltas=own_deltas,
             told_points=told_points,
+            witness=None if witness is None else witness.told,
         )
+        self._until: Instant = 0
         self._told: list[Input] = []
 
     @property
@@ -67,6 +94,33 @@ class Table:
     ) -> Effects:
         """Begin at instant 0; see `Session.start`."""
         return self._session.start(incarnation, boot, kept, short_cut=short_cut)
+
+    def rest(self) -> AtRest | None:
+        """What is left to remember when nobody has touched the table; None: somebody has, or does.
+
+        From here on the table remembers no more than that: an edge that is delivered now with a stamp of a
+        round of then is no `late_delivery` any more, but what a press of before is (`not_seated`, `late`).
+        Ask only when edges of then cannot be on their way any more.
+        """
+        contacts = self._gestures.rest() if not self._told else None
+        session = self._session.rest() if contacts is not None else None
+        return (
+            AtRest(self._until, session, contacts) if session is not None and contacts is not None else None
+        )
+
+    def take_up_rest(self, rest: AtRest) -> None:
+        """Go on where another table rested, in place of `start`."""
+        self._until = rest.until
+        self._gestures.take_up_rest(rest.contacts, rest.until)
+        self._session.take_up_rest(rest.session)
+
+    def known_points(self, player: str) -> tuple[int | None, int]:
+        """What the KI told last of a player, None if nothing, and our own deltas on top."""
+        return self._session.points.known(player)
+
+    def know_points(self, player: str, told: int | None, own: int) -> None:
+        """Take over what `known_points` gave at another table."""
+        self._session.points.know(player, told, own)
 
     def kept(self) -> Kept:
         """What must survive a power cut; see `Session.kept`."""
@@ -105,8 +159,10 @@ class Table:
 
         With `settled` false no round is compared: edges may still be on their way.
         """
-        until = now - self._chord
+        until = self._until = now - self._chord
         inputs = self._gestures.advance(until)
+        if self._witness is not None and inputs:
+            self._witness.judged(tuple(inputs))
         if self._told:
             inputs += [each for each in self._told if each.at <= until]
             self._told = [each for each in self._told if each.at > until]

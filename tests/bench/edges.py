@@ -180,7 +180,7 @@ class _Bench:
             open_panel=lambda each: Oled(each.driver, each.bus, each.address, each.rotate),
             on_line=self._on_line,
         )
-        with mock.patch("heek.daemon.Table", StampedTable):
+        with mock.patch("heek.recorded_table.Table", StampedTable):
             daemon = Daemon(self.config, world, self.loop)
         outcome: Future[dict[str, float]] = Future()
         finger = threading.Thread(target=self._finger, args=(presses, outcome), daemon=True)

@@ -1,7 +1,15 @@
 """Append, replay, results and outbox in one SQLite file that survives a pulled plug."""
 
 from heek.journal.reader import JournalReader, read_journal
-from heek.journal.records import Acknowledged, Answered, Batch, Entry, Result, SnapshotLabel
+from heek.journal.records import (
+    Acknowledged,
+    Answered,
+    Batch,
+    Entry,
+    RecordedPart,
+    Result,
+    SnapshotLabel,
+)
 from heek.journal.store import Journal, open_journal
 from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterStatus, Written
 
@@ -15,6 +23,7 @@ __all__ = [
     "JournalReader",
     "JournalWriter",
     "NotSaved",
+    "RecordedPart",
     "Result",
     "SnapshotLabel",
     "WriterStatus",

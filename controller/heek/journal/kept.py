@@ -6,6 +6,7 @@ holds an old state of the file and lets the write-ahead log grow without end.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Any, Final
 
 from heek.errors import JournalError
 from heek.journal.checks import check, deltas_of
-from heek.journal.records import Entry, Result, SnapshotLabel
-from heek.journal.schema import trouble
+from heek.journal.records import Entry, RecordedPart, Result, SnapshotLabel
+from heek.journal.schema import RECORDINGS_SINCE, trouble
 
 _PAGE: Final = 500
 
@@ -75,6 +76,50 @@ class KeptRecords:
         rows = self._rows("SELECT state, boot, mono_ns, wall_s, trust FROM snapshot")
         return (rows[0][0], SnapshotLabel(*rows[0][1:])) if rows else None
 
+    def match_ends(self, limit: int | None = None) -> list[Entry]:
+        """The last events of the matches that are over, newest first, as far back as recordings are kept."""
+        if not self._keeps_recordings():
+            return []
+        rows = self._rows(
+            "SELECT seq, at_ns, event, body FROM events WHERE event IN ('match_won', 'match_void')"
+            " AND seq >= (SELECT min(recording) FROM recording_parts) ORDER BY seq DESC LIMIT ?",
+            (-1 if limit is None else limit,),
+        )
+        return [Entry(*row) for row in rows]
+
+    def match_events(self, prefix: str) -> list[Entry]:
+        """Every `match_started` whose match begins with `prefix`, oldest first; looks through all events."""
+        rows = self._rows(
+            "SELECT seq, at_ns, event, body FROM events WHERE event = 'match_started' ORDER BY seq"
+        )
+        return [Entry(*row) for row in rows if str(_match_of(row[3])).startswith(prefix)]
+
+    def match_start(self, last_seq: int) -> Entry | None:
+        """The newest `match_started` up to that number: that of the match that is played or over then."""
+        rows = self._rows(
+            "SELECT seq, at_ns, event, body FROM events WHERE seq <= ? AND event = 'match_started'"
+            " ORDER BY seq DESC LIMIT 1",
+            (last_seq,),
+        )
+        return Entry(*rows[0]) if rows else None
+
+    def recorded_parts(self, first_seq: int, last_seq: int) -> list[RecordedPart]:
+        """The parts of every recording that covers any of these events, from its beginning on, in order."""
+        if not self._keeps_recordings():
+            return []
+        rows = self._rows(
+            "SELECT recording, after_seq, last_seq, inputs, beginning FROM recording_parts"
+            " LEFT JOIN recordings ON first_seq = recording WHERE after_seq < ? AND recording IN"
+            " (SELECT recording FROM recording_parts WHERE last_seq >= ? AND after_seq < ?)"
+            " ORDER BY last_seq",
+            (last_seq, first_seq, last_seq),
+        )
+        return [RecordedPart(*row) for row in rows]
+
+    def _keeps_recordings(self) -> bool:
+        """A file that only a reader has opened may be of an older heek."""
+        return int(self._rows("PRAGMA user_version")[0][0]) >= RECORDINGS_SINCE
+
     def verify(self) -> list[str]:
         """Everything that is wrong with the journal, one line each; empty if it is sound."""
         try:
@@ -89,3 +134,10 @@ class KeptRecords:
             raise JournalError(f"{self.file}: {error}") from None
         except sqlite3.Error as error:
             raise trouble(self.file, error) from None
+
+
+def _match_of(body: object) -> object:
+    try:
+        return json.loads(str(body)).get("match")
+    except (ValueError, AttributeError, RecursionError):
+        return None

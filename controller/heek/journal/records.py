@@ -49,6 +49,21 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedPart:
+    """A piece of the recording from which events can be replayed; its bytes are opaque here."""
+
+    recording: int
+    """The number of the first event that comes out of the recording."""
+    after_seq: int
+    """The last event that the part before covers; one less than `recording` for the first part."""
+    last_seq: int
+    """The last event that this part covers."""
+    inputs: bytes
+    beginning: bytes | None = None
+    """With the first part alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """What the KI said to one result."""
 
@@ -81,3 +96,4 @@ class Batch:
     label: SnapshotLabel
     """Of `snapshot`; not kept without one."""
     results: tuple[Result, ...] = ()
+    recorded: RecordedPart | None = None

@@ -1,8 +1,9 @@
 """The journal's tables, and how their file is opened, made and judged sound.
 
 `user_version` is the version of the schema, `application_id` says that the file is ours. An event and a
-result are never changed or removed; the snapshot is replaced, and a result's place in the outbox learns
-what the KI answered. A file of an older schema is brought up to this one when the daemon opens it.
+result are never changed or removed; the snapshot is replaced, a result's place in the outbox learns what
+the KI answered, and of the recordings the oldest are given up. A file of an older
+schema is brought up to this one when the daemon opens it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,22 @@ MARKER_NAME: Final = "journal.kept"
 """Says that a journal was made here. SQLite takes an emptied file for a new one, and an integrity
 check answers "ok" to it; only a mark outside of the file can tell that there was something in it."""
 
-VERSION: Final = 2
+VERSION: Final = 3
+RECORDINGS_SINCE: Final = 3
 APPLICATION_ID: Final = 0x6865656B  # "heek"
 
 BUSY_MS: Final = 250
 """How long to wait for somebody else's lock. Short: the table plays on and tries again."""
+
+_RECORDINGS: Final = (
+    "CREATE TABLE recordings(first_seq INTEGER PRIMARY KEY, beginning BLOB NOT NULL)",
+    """CREATE TABLE recording_parts(
+        last_seq INTEGER PRIMARY KEY, recording INTEGER NOT NULL, after_seq INTEGER NOT NULL,
+        inputs BLOB NOT NULL)""",
+    "CREATE INDEX match_ends ON events(seq) WHERE event IN ('match_won', 'match_void')",
+)
+"""What events can be replayed from (`heek.recording`), by the numbers of the events, and which ones end a
+match. No foreign key: a part whose beginning the card lost must not keep the events from being kept."""
 
 _TABLES: Final = (
     """CREATE TABLE events(
@@ -41,6 +53,7 @@ _TABLES: Final = (
         state TEXT NOT NULL DEFAULT 'waiting', reason TEXT)""",
     "CREATE TABLE players(player TEXT PRIMARY KEY, points INTEGER NOT NULL)",
     "CREATE INDEX outbox_waiting ON outbox(position) WHERE state = 'waiting'",
+    *_RECORDINGS,
 )
 """`results.record` is the match as JSON, for people and for our own sums; `results.cbor` the bytes that are
 signed and sent. `outbox.state` is `waiting`, or what the KI answered. `players` is what it told of them."""
@@ -52,6 +65,7 @@ _UPGRADES: Final = {
         "CREATE TABLE players(player TEXT PRIMARY KEY, points INTEGER NOT NULL)",
         "CREATE INDEX outbox_waiting ON outbox(position) WHERE state = 'waiting'",
     ),
+    2: _RECORDINGS,
 }
 """By version: what brings a file to the next one."""
 

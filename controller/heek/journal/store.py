@@ -25,6 +25,8 @@ _INSERT_RESULT: Final = "INSERT INTO results(match, record, cbor) VALUES(?, ?, ?
 _WAITING_RECORD: Final = (
     "SELECT record FROM results JOIN outbox USING(match) WHERE match = ? AND state = 'waiting'"
 )
+_INSERT_RECORDING: Final = "INSERT INTO recordings(first_seq, beginning) VALUES(?, ?)"
+_INSERT_PART: Final = "INSERT INTO recording_parts(last_seq, recording, after_seq, inputs) VALUES(?, ?, ?, ?)"
 _INSERT_OUTBOX: Final = "INSERT INTO outbox(match) VALUES(?)"
 
 
@@ -208,6 +210,11 @@ class Journal(KeptRecords):
         for match, record, cbor in records:
             db.execute(_INSERT_RESULT, (match, record, cbor))
             db.execute(_INSERT_OUTBOX, (match,))
+        if batch.recorded is not None:
+            part = batch.recorded
+            if part.beginning is not None:
+                db.execute(_INSERT_RECORDING, (part.recording, part.beginning))
+            db.execute(_INSERT_PART, (part.last_seq, part.recording, part.after_seq, part.inputs))
         db.execute("COMMIT")
 
     def _roll_back(self) -> None:
@@ -215,6 +222,25 @@ class Journal(KeptRecords):
         with contextlib.suppress(sqlite3.Error):
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
+
+    def forget_recordings(self, most_bytes: int) -> int:
+        """Give up the oldest whole recordings until at most `most_bytes` are left; how many were given up.
+
+        The newest always stays. Raises JournalError if the card does not take it.
+        """
+        sizes = self._rows(
+            "SELECT recording, sum(length(inputs)) FROM recording_parts GROUP BY recording ORDER BY 1 DESC"
+        )
+        total = given_up = 0
+        for recording, size in sizes:
+            total += size
+            if total > most_bytes and recording != sizes[0][0]:
+                with self._transaction():
+                    self._db.execute("DELETE FROM recording_parts WHERE recording <= ?", (recording,))
+                    self._db.execute("DELETE FROM recordings WHERE first_seq <= ?", (recording,))
+                given_up = sum(1 for each, _ in sizes if each <= recording)
+                break
+        return given_up
 
     def log_bytes(self) -> int:
         """The size of the write-ahead log; much more than 4 MB means that somebody holds an old state."""

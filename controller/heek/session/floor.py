@@ -38,13 +38,19 @@ class Effects:
 
 
 class Floor:
-    """The phase since when, the seats, and what has not been told yet."""
+    """The phase since when, the seats, and what has not been told yet.
 
-    def __init__(self, phase: Phase = Phase.ATTRACT) -> None:
+    `witness` gets every event with its own instant, before one that comes late is moved to the last `at`.
+    """
+
+    def __init__(
+        self, phase: Phase = Phase.ATTRACT, witness: Callable[[ev.Event], None] | None = None
+    ) -> None:
         self.phase = phase
         self.since: Instant = 0
         """When the phase began by rule."""
         self.seating = Seating()
+        self._witness = witness
         self._last_at: Instant = 0
         self._events: list[ev.Event] = []
         self._results: list[MatchResult] = []
@@ -57,6 +63,8 @@ class Floor:
 
     def emit(self, event: ev.Event) -> None:
         """Tell an event, at its own instant or, if later ones have been told, at the last one's."""
+        if self._witness is not None:
+            self._witness(event)
         if event.at < self._last_at:
             event = replace(event, at=self._last_at)
         self._last_at = event.at
@@ -86,6 +94,15 @@ class Floor:
             del self.seating.occupants[seat]
             self.emit(ev.SeatLeft(at, seat, reasons[seat]))
         return seats
+
+    def rest(self) -> Instant:
+        """Nobody sits, and nothing waits to be told: forget who sat; the `at` that was told last."""
+        self.seating = Seating()
+        return self._last_at
+
+    def take_up_rest(self, since: Instant, last_at: Instant) -> None:
+        """Go on where another floor rested."""
+        self.since, self._last_at = since, last_at
 
     def report(self, result: MatchResult) -> None:
         self._results.append(result)

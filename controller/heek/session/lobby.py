@@ -191,6 +191,14 @@ class Lobby:
         self._emptied_at = at
         self._was = dict.fromkeys(self._floor.seating.people(), reason)
 
+    def rest(self) -> tuple[Instant, dict[Seat, str]]:
+        """When those who sat gave way, and what a press of before is since then."""
+        return self._emptied_at, dict(self._was)
+
+    def take_up_rest(self, emptied_at: Instant, was: Mapping[Seat, str]) -> None:
+        """Go on where another lobby rested."""
+        self._emptied_at, self._was = emptied_at, dict(was)
+
     def reopen(self, at: Instant) -> None:
         """A lobby after a match: the same seats, each to be confirmed."""
         if self._settings.bots == "never":

@@ -64,7 +64,7 @@ from heek.session.play import ROUND_OPEN, Play
 from heek.session.points import KnownPoints
 from heek.session.seating import Occupant, Seating
 from heek.session.settings import SessionSettings
-from heek.session.state import KEPT_VERSION, Kept, KeptSeat
+from heek.session.state import KEPT_VERSION, Kept, KeptSeat, SessionAtRest
 from heek.session.view import SeatState, View
 
 IN_MATCH: Final = ROUND_OPEN | {Phase.REVEAL, Phase.RESUME}
@@ -80,6 +80,7 @@ class Session:
     `new_match_id` draws the match's UUID. `random_bytes` gives so many bytes to the bots; it must be there
     unless `settings.bots` is `never` (IllegalAction). `own_deltas` are what this table reported, or will
     report, of each player and the KI has not acknowledged yet; `told_points` what the KI told of them last.
+    `witness` gets every event as it is told, with the instant of what it is about.
     """
 
     def __init__(
@@ -90,11 +91,12 @@ class Session:
         random_bytes: Callable[[int], bytes] | None = None,
         own_deltas: Mapping[str, int] | None = None,
         told_points: Mapping[str, int] | None = None,
+        witness: Callable[[ev.Event], None] | None = None,
     ) -> None:
         if random_bytes is None and settings.bots != "never":
             raise IllegalAction("a table with bots needs a source of randomness; give it random_bytes")
         self._settings = settings
-        self._floor = Floor()
+        self._floor = Floor(witness=witness)
         self._points = KnownPoints(own_deltas or {}, told_points)
         self._play = Play(
             self._floor,
@@ -191,6 +193,35 @@ class Session:
             match=match,
             round_open=self._floor.phase in ROUND_OPEN,
         )
+
+    @property
+    def points(self) -> KnownPoints:
+        """What this table knows of players' points."""
+        return self._points
+
+    def rest(self) -> SessionAtRest | None:
+        """What is left to remember when nobody plays; None: somebody does, or something is under way.
+
+        From here on the session remembers no more than that, so that another one can go on in its place.
+        """
+        resting = self._floor.phase is Phase.ATTRACT and self.due() is None
+        if not resting or self._held_back or self._leaving or self._untold or self._play.standstills:
+            return None
+        self._play.rest()
+        emptied_at, was = self._lobby.rest()
+        stuck = {
+            seat: tuple(kind for kind in Kind if kind in kinds)
+            for seat, kinds in self._stuck.items()
+            if kinds
+        }
+        return SessionAtRest(self._floor.since, self._floor.rest(), emptied_at, was, stuck)
+
+    def take_up_rest(self, rest: SessionAtRest) -> None:
+        """Go on where another session rested, in place of `start`."""
+        self._changed()
+        self._floor.take_up_rest(rest.since, rest.last_at)
+        self._lobby.take_up_rest(rest.emptied_at, rest.was)
+        self._stuck = {seat: frozenset(kinds) for seat, kinds in rest.stuck.items()}
 
     # Inputs
 

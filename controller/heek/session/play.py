@@ -423,6 +423,10 @@ class Play:
             if broken_off:
                 self.open_round(Step.REOPENED, at)
 
+    def rest(self) -> None:
+        """Nobody has played for so long that no edge can belong to a round of then: forget the rounds."""
+        self._closed_rounds.clear()
+
     def abandon(self) -> None:
         """Nothing of the match is left on the table."""
         self.match = self.round = None

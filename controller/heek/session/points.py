@@ -32,6 +32,18 @@ class KnownPoints:
         for player, delta in acknowledged.items():
             self._own[player] = self._own.get(player, 0) - delta
 
+    def known(self, player: str) -> tuple[int | None, int]:
+        """What the KI told last of a player, None if nothing, and our own deltas on top."""
+        return self._told.get(player), self._own.get(player, 0)
+
+    def know(self, player: str, told: int | None, own: int) -> None:
+        """Take over what `known` gave at another time or table."""
+        if told is None:
+            self._told.pop(player, None)
+        else:
+            self._told[player] = told
+        self._own[player] = own
+
     def stake(self, player: str | None) -> int:
         """What a seat puts into a match that starts now; guests nothing."""
         return 0 if player is None else stake(self.points(player))

@@ -223,6 +223,20 @@ class Kept:
     round_open: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SessionAtRest:
+    """All that a session remembers while nobody plays, but for what it knows of players' points."""
+
+    since: Instant
+    """When the table was left."""
+    last_at: Instant
+    """Of the event that was told last."""
+    emptied_at: Instant
+    was: dict[Seat, str]
+    """What a press of before `emptied_at` is, by seat."""
+    stuck: dict[Seat, tuple[Kind, ...]]
+
+
 def keep(kept: Kept) -> bytes:
     """As JSON."""
     return msgspec.json.encode(kept)

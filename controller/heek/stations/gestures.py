@@ -61,6 +61,16 @@ class Edge:
     closed: bool = field(compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ContactAtRest:
+    """A contact that nobody touches: open, or stuck."""
+
+    seat: Seat
+    button: Kind
+    changed_at: Instant
+    stuck: bool
+
+
 @dataclass(slots=True)
 class _Contact:
     seat: Seat
@@ -158,6 +168,27 @@ class Gestures:
             for station in self._stations.values()
             for contact in station.contacts.values()
         )
+
+    def rest(self) -> tuple[ContactAtRest, ...] | None:
+        """How the contacts are when nobody has touched one for a second; None: somebody has, or does."""
+        contacts = [each for station in self._stations.values() for each in station.contacts.values()]
+        still = all(
+            each.stuck and each.closed if each.closed else each.down_since is None for each in contacts
+        )
+        if not still or self._pending or self._recent or self._out:
+            return None
+        return tuple(ContactAtRest(each.seat, each.button, each.changed_at, each.stuck) for each in contacts)
+
+    def take_up_rest(self, contacts: Iterable[ContactAtRest], until: Instant) -> None:
+        """Go on where others rested, which had come to `until`."""
+        self._done_until = until
+        for each in contacts:
+            contact = self._stations[each.seat].contacts[each.button]
+            contact.closed = contact.stuck = each.stuck
+            contact.changed_at = each.changed_at
+            contact.down_since = each.changed_at if each.stuck else None
+        for station in self._stations.values():
+            self._look_ahead(station)
 
     def advance(self, until: Instant) -> list[Input]:
         """Everything that happened up to and including `until`, in the order of its stamps.
