@@ -502,3 +502,13 @@ def test_a_late_press_from_before_a_lobby_was_reset_takes_no_seat() -> None:
     table.run(5)
     assert len(table.told("seat_taken")) == 1
     assert table.view.phase is Phase.ATTRACT
+
+
+def test_a_throw_that_another_seats_late_one_makes_late_leaves_the_round_without_it() -> None:
+    """The first throw is delivered after its own countdown has run out: what came after that is no throw."""
+    table = in_match(1, 2, 3, countdown=1)
+    table.press(2, 4.5, "page")
+    table.press(1, 3.0, "pen", delivered=4.6)
+    table.run(6)
+    assert table.one("round_void")["reason"] == "throws"
+    assert [(seat, reason) for _, seat, reason in table.ignored()] == [(2, "late")]

@@ -168,6 +168,7 @@ class Round:
         )
         for throws in self.throws.values():
             throws[:] = [each for each in throws if each[0] <= at]
+        self.throws = {seat: throws for seat, throws in self.throws.items() if throws}
         return late
 
     def withdraw(self, seats: tuple[Seat, ...], at: Instant) -> None:
