@@ -332,3 +332,47 @@ def test_too_much_without_a_pause_is_given_up_and_said() -> None:
     recording, last_seq = world.recordings()[-1]
     assert isinstance(recording.beginning.start, Rested)
     assert replay(recording).lines() == world.lines[recording.beginning.first_seq - 1 : last_seq]
+
+
+def test_edges_of_long_ago_come_to_the_same_after_a_rest() -> None:
+    """A minute late, from a round, from before a match's end, from before a newer edge: no seat is taken."""
+    world = RecordedWorld()
+    act(world, ("sit",))
+    world.run(3000)
+    world.edge(1, Kind.PEN, True, 500, late=61_000)  # in time for the round of then
+    world.edge(2, Kind.PEN, True, 500)
+    world.edge(2, Kind.PEN, False, 9000)
+    world.edge(2, Kind.PEN, True, 600, late=62_000)  # older than what its contact did after it
+    world.round_of((2, 3))
+    world.run(60_000)
+    world.run(5000)
+    act(world, ("sit",))
+    world.run(3000)
+    for _ in range(6):
+        act(world, ("round", 0))
+        world.run(1700)
+    recording, last_seq = world.recordings()[-1]
+    assert isinstance(recording.beginning.start, Rested)
+    assert (
+        replay(recording).lines()[: last_seq - recording.beginning.first_seq + 1]
+        == (world.lines[recording.beginning.first_seq - 1 : last_seq])
+    )
+    late = [each for each in replay(recording).edges if each.edge.at < recording.beginning.start.rest.until]
+    assert [(each.edge.seat, each.fate) for each in late] == [(1, "late"), (2, "bounce")]
+    # The contact of seat 1 stuck at once, and its press is what presses of before are since the rest.
+
+
+def test_an_edge_that_the_rules_have_not_come_to_holds_the_part_back() -> None:
+    """Pressed within chord_s of the reveal: the part comes a turn later, with the edge judged."""
+    world = RecordedWorld()
+    act(world, ("sit",))
+    world.run(3000)
+    for seat in (1, 2, 3):
+        world.press(seat, Kind.PEN, 200)
+    world.press(1, Kind.PAGE, 232)
+    world.run(233.5)
+    assert '"round_revealed"' in world.lines[-1]
+    assert world.parts == []
+    world.run(100)
+    assert len(world.parts) == 1
+    assert same(world) == len(world.lines)

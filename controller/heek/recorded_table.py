@@ -108,6 +108,8 @@ class RecordedTable:
         """Something has happened that is worth keeping, and is not kept yet."""
         self._untouched = True
         """Nothing has been told since the recording began."""
+        self._quiet_since: Instant | None = None
+        """About when the table was told something last; None: since `renew` was asked for last."""
         self._broken_off = False
         self._table = Table(
             settings,
@@ -231,19 +233,21 @@ class RecordedTable:
 
     def renew_due(self) -> Instant | None:
         """When `renew` is worth asking for; None: not before somebody has touched the table."""
-        if self._untouched or self.view.phase is not Phase.ATTRACT:
+        if self._untouched or self._quiet_since is None or self.view.phase is not Phase.ATTRACT:
             return None
-        return max(self._newest, self.view.since) + QUIET
+        return max(self._quiet_since, self.view.since) + QUIET
 
     def renew(self, now: Instant, first_seq: int) -> None:
-        """Begin a new recording if nobody has touched the table for a while; else do nothing."""
+        """Begin a new recording if nobody has touched the table for a while; to be asked for in every turn."""
+        if self._quiet_since is None:
+            self._quiet_since = now
         due = self.renew_due()
         if due is None or now < due:
             return
         rest = self._table.rest()
         if rest is None:
             # A contact is down, or its last edge is not judged yet: try again after as long a time.
-            self._newest = now
+            self._quiet_since = now
             return
         self._begin(first_seq, Rested(rest), ())
 
@@ -281,7 +285,7 @@ class RecordedTable:
         return luck
 
     def _add(self, item: Item) -> None:
-        self._untouched = False
+        self._untouched, self._quiet_since = False, None
         if self._broken_off:
             return
         self._items.append(item)
