@@ -113,6 +113,35 @@ def find_match(journal: KeptRecords, words: str) -> KeptMatch:
     return KeptMatch(match, start.seq, end.seq, parts, [entry.body for entry in entries], lines_from)
 
 
+class OverMatch(msgspec.Struct, frozen=True):
+    """A match that is over and kept, for a list."""
+
+    match: str
+    last_seq: int
+    rounds: int | None
+    """Revealed ones; None of a void match, whose last event does not say."""
+    ending: str
+
+
+MOST_LISTED: Final = 200
+
+
+def kept_matches(journal: KeptRecords, limit: int = MOST_LISTED) -> list[OverMatch]:
+    """The matches that are over and kept, newest first; raises JournalError."""
+    listed = []
+    for entry in journal.match_ends(limit):
+        event = _event(entry.body)
+        won = entry.event == "match_won"
+        ending = f"won by seat {event.get('seat')}" if won else f"void ({event.get('reason')})"
+        rounds = event.get("rounds")
+        listed.append(
+            OverMatch(
+                str(event.get("match", "")), entry.seq, rounds if isinstance(rounds, int) else None, ending
+            )
+        )
+    return listed
+
+
 _DAMAGED: Final = "cannot be replayed"
 
 
@@ -150,15 +179,18 @@ def _ambiguous(journal: KeptRecords, words: str, found: Sequence[str]) -> Record
     )
 
 
+def replay_match(kept: KeptMatch) -> list[Replayed]:
+    """What comes of a match's recordings; raises RecordingError if they cannot be replayed."""
+    return [_replay(kept, parts) for parts in _by_recording(kept)]
+
+
 def check_match(kept: KeptMatch) -> Verdict:
     """Replay a match and hold every event against the journal's; raises RecordingError if it cannot be."""
-    replays = []
+    groups = _by_recording(kept)
+    replays = [_replay(kept, parts) for parts in groups]
     compared = of_match = 0
-    covered: set[int] = set()
     difference: Difference | None = None
-    for parts in _by_recording(kept):
-        replayed = _replay(kept, parts)
-        replays.append(replayed)
+    for parts, replayed in zip(groups, replays, strict=True):
         until = min(parts[-1].last_seq, kept.last_seq)
         lines = replayed.lines()[: until - replayed.first_seq + 1]
         for seq in range(replayed.first_seq, until + 1):
@@ -170,7 +202,6 @@ def check_match(kept: KeptMatch) -> Verdict:
                 break
             compared += 1
             of_match += kept.first_seq <= seq
-            covered.add(seq)
         if difference is not None:
             break
     missing = kept.last_seq - kept.first_seq + 1 - of_match
@@ -267,8 +298,12 @@ def import_match(file: Path) -> KeptMatch:
 
 def _match(body: str) -> str:
     """The match that an event is about; empty if its line is damaged."""
+    return str(_event(body).get("match", ""))
+
+
+def _event(body: str) -> dict[str, Any]:
     try:
         event: Any = json.loads(body)
     except (ValueError, RecursionError):
-        return ""
-    return str(event.get("match", "")) if isinstance(event, dict) else ""
+        return {}
+    return event if isinstance(event, dict) else {}

@@ -238,7 +238,7 @@ class RecordedTable:
         return max(self._quiet_since, self.view.since) + QUIET
 
     def renew(self, now: Instant, first_seq: int) -> None:
-        """Begin a new recording if nobody has touched the table for a while; to be asked for in every turn."""
+        """Begin a new recording if nobody has touched the table for a while; ask in every turn."""
         if self._quiet_since is None:
             self._quiet_since = now
         due = self.renew_due()

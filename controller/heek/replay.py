@@ -16,6 +16,7 @@ from typing import Final
 from heek.clock import Instant
 from heek.errors import RecordingError
 from heek.kinds import Seat
+from heek.photo_finish.values import ACCEPTED, BOUNCE, LATE_DELIVERY, OPENED, EdgeFate, Sitting
 from heek.recording import (
     BrokenOff,
     Drawn,
@@ -37,20 +38,6 @@ from heek.table import Table
 MOST_EVENTS: Final = 500_000
 """Of one recording: some ten times what MOST_BYTES of play come to. A made-up file gets no further."""
 
-BOUNCE: Final = "bounce"
-ACCEPTED: Final = "accepted"
-OPENED: Final = "opened"
-LATE_DELIVERY: Final = "late_delivery"
-
-
-@dataclass(slots=True, eq=False)
-class EdgeFate:
-    """An edge, and what it came to."""
-
-    edge: Edge
-    fate: str = BOUNCE
-    """`opened`, `bounce`, `accepted`, or the reason why not: that of `press_ignored`, or `late_delivery`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
@@ -61,6 +48,8 @@ class Replayed:
     """Their instants are those of their lines."""
     edges: tuple[EdgeFate, ...]
     """In the order of their stamps."""
+    sitting: Sitting
+    """The same for a photo finish."""
 
     def lines(self) -> list[str]:
         """The events as the journal has them."""
@@ -119,7 +108,18 @@ class _Player:
         for item in self._recording.items:
             self._tell(item)
         self._fates.sort(key=lambda each: each.edge.at)
-        return Replayed(begun.first_seq, tuple(self._events), tuple(self._fates))
+        events, edges = tuple(self._events), tuple(self._fates)
+        return Replayed(begun.first_seq, events, edges, self._sitting(events, edges))
+
+    def _sitting(self, events: tuple[Event, ...], edges: tuple[EdgeFate, ...]) -> Sitting:
+        begun, kept = self._recording.beginning, self._recording.kept
+        names: dict[Seat, str] = {}
+        bots: set[Seat] = set()
+        if kept is not None and kept.match is not None and isinstance(begun.start, Started):
+            bots = {seat for seat, who in kept.seats.items() if who.bot}
+            if begun.start.short_cut:
+                names = {seat: who.name for seat, who in kept.seats.items() if who.name is not None}
+        return Sitting(events, edges, begun.settings.guard, begun.settings.settle, frozenset(bots), names)
 
     def _tell(self, item: object) -> None:
         table = self._table

@@ -15,10 +15,10 @@ from heek.ki.numbers import ki_number
 from heek.ranking import accounts
 from heek.ranking.ledger import Ledger
 from heek.ranking.limits import Limit
-from heek.ranking.markup import Markup, element
 from heek.ranking.names import FIRST, names_for
 from heek.ranking.names import SECOND as SECOND_WORDS
 from heek.ranking.store import Store
+from heek.serving.markup import Markup, element
 
 
 def test_a_number_always_draws_the_same_names() -> None:

@@ -29,6 +29,7 @@ from heek.telling import Teller
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from heek.cli.photo_finishes import ReplayedMatches
     from heek.config import Config, DisplayConfig
     from heek.display.oled import Oled
     from heek.ki.link import Link
@@ -92,6 +93,7 @@ class TableProcess:
         """With view and picture: what the page was last handed."""
         self._pins: Any = None
         self.page: PageServer | None = None
+        self._photos: ReplayedMatches | None = None
         self._daemon: Daemon
         self._reporting: Reporting | None = None
 
@@ -180,9 +182,11 @@ class TableProcess:
         config, demonstration = self._config, self._demonstration
         if config.web.port == 0:
             return
+        from heek.cli.photo_finishes import ReplayedMatches
         from heek.web.doors import Doors, PageSettings
         from heek.web.server import PageServer
 
+        photos = ReplayedMatches(config.table.state_dir)
         simulated = config.stations.backend == "mock"
         settings = PageSettings(
             host=config.web.host,
@@ -201,7 +205,9 @@ class TableProcess:
             fill_seats=self._fill_seats if simulated and config.seats.bots != "never" else None,
             sign_in=self._sign_in if demonstration is not None else None,
             switch_ki=demonstration.switch_ki if demonstration is not None else None,
+            photo_finishes=photos,
         )
+        self._photos = photos
         page = PageServer(settings, doors)
         page.start()
         self.page = page
@@ -210,6 +216,9 @@ class TableProcess:
         if self.page is not None:
             self.page.stop()
             self.page = None
+        if self._photos is not None:
+            self._photos.close()
+            self._photos = None
 
     def _move_contact(self, seat: Seat, button: Kind, closed: bool) -> None:
         """Close or open a contact of the mock pins, as a finger would; on the page's thread."""

@@ -1,6 +1,6 @@
 """The page of the board: places, and the matches that came last.
 
-Everything that is shown is text put into elements by `heek.ranking.markup`, which escapes it. A page is whole
+Everything that is shown is text put into elements by `heek.serving.markup`, which escapes it. A page is whole
 without its script; the script keeps it up to date by fetching it again. Elements that stand for one and the
 same thing from one state of a page to the next carry a `data-key`.
 """
@@ -17,7 +17,6 @@ from heek.ranking.board import (
 )
 from heek.ranking.frame import badge, glyph, more, page, unverified
 from heek.ranking.invariant import AWARD
-from heek.ranking.markup import Markup, element
 from heek.ranking.words import (
     counted,
     how,
@@ -25,6 +24,7 @@ from heek.ranking.words import (
     what_was_won,
     winner_name,
 )
+from heek.serving.markup import Markup, element
 
 
 def board_page(service: str, state: str, demo: bool, board: Board, played: Iterable[Played]) -> bytes:

@@ -1,6 +1,6 @@
 """What all pages share: their frame, the marks for kinds and ranks, and the page that only says why not.
 
-Everything that is shown is text put into elements by `heek.ranking.markup`, which escapes it. A page is whole
+Everything that is shown is text put into elements by `heek.serving.markup`, which escapes it. A page is whole
 without its script; the script keeps it up to date by fetching it again. Elements that stand for one and the
 same thing from one state of a page to the next carry a `data-key`.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from heek.ranking.board import Person
-from heek.ranking.markup import Content, Markup, element
+from heek.serving.markup import Content, Markup, element
 
 _PENTAGON: Final = "M12 1.4 22.6 9.1 18.5 21.6H5.5L1.4 9.1Z"
 

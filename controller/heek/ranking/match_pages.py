@@ -9,8 +9,8 @@ from typing import Final
 from heek.kinds import Seat
 from heek.ranking.board import At, MatchPage
 from heek.ranking.frame import glyph, page, unverified
-from heek.ranking.markup import Content, Markup, element
 from heek.ranking.words import counted, signed, winner_name, won_how
+from heek.serving.markup import Content, Markup, element
 
 MOST_ROUNDS: Final = 300
 """Rounds that are shown of one match; one of ordinary length has some ten."""

@@ -7,8 +7,8 @@ from typing import Final
 from heek.games.ranking_points import GRANT
 from heek.ranking.board import Change, PlayerPage, rank_limit
 from heek.ranking.frame import badge, more, page, unverified
-from heek.ranking.markup import Content, Markup, element
 from heek.ranking.words import counted, reason, signed
+from heek.serving.markup import Content, Markup, element
 
 _COURSE_WIDTH: Final = 300
 _COURSE_HEIGHT: Final = 80

@@ -12,6 +12,8 @@ What a browser can ask, all on one origin and without CORS; answers are JSON unl
 `GET /live`
     Server-sent events. `state`: as above, whole each time. `about`: as above, at the start and whenever it
     has changed for this browser. `beat`: `{"now": seconds}`, every 5 s.
+`GET /photofinish`, `/photofinish/MATCH`, `/photofinish/MATCH/ROUND`
+    Pages: the matches that are over and kept, a match's rounds, and who pressed when in one of them.
 `GET /healthz`
     `{"ok": true}` while the server turns.
 `POST /contacts` `{"seat", "button", "closed", "hand", "n"}`

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Future
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -17,8 +18,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from heek.clock import SECOND, Duration, Instant
-from heek.errors import PageRefusal, TableError
+from heek.errors import JournalError, PageRefusal, RecordingError, TableError
 from heek.kinds import Kind, Seat
+from heek.web import photo_pages as photo
 from heek.web import requests as ask
 from heek.web.about import about
 from heek.web.doors import Doors, PageSettings
@@ -34,12 +36,20 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger("heek")
 
+_T = TypeVar("_T")
+_UUID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 BODY_S: Final = 5.0
 """How long a body may take to come."""
 
 SIGN_IN_S: Final = 10.0
 MOST_SIGN_INS: Final = 5
 """Under way at once: one for each seat."""
+
+MOST_PHOTOS: Final = 4
+"""Asked for at once; they are made one after the other."""
+PHOTO_S: Final = 60.0
+"""How long one may take: a match of a busy day is replayed from that day's beginning."""
 
 STALE: Final[Duration] = 2 * SECOND
 """A press that took longer to arrive was meant for a screen that is gone."""
@@ -75,6 +85,7 @@ class PageApp:
         self._hands = Hands(lease)
         self._lapse: asyncio.TimerHandle | None = None
         self._sign_ins = 0
+        self._photos = 0
         self.asgi: Final = Starlette(
             routes=self._routes(),
             exception_handlers={
@@ -111,6 +122,10 @@ class PageApp:
             routes.append(Route("/seats/{seat}/sign-in", self._sign_in, methods=["POST"]))
         if doors.switch_ki is not None:
             routes.append(Route("/ki", self._ki, methods=["POST"]))
+        if doors.photo_finishes is not None:
+            routes.append(Route("/photofinish", self._photo_matches))
+            routes.append(Route("/photofinish/{match}", self._photo_match))
+            routes.append(Route("/photofinish/{match}/{round}", self._photo_round))
         return routes
 
     def close(self) -> None:
@@ -180,6 +195,58 @@ class PageApp:
             if phone is not None:
                 phone.streams -= 1
                 phone.seen = self._clock()
+
+    # What was played
+
+    async def _photo_matches(self, request: Request) -> Response:  # noqa: ARG002 (Starlette's shape)
+        name = self._settings.name
+        assert self._doors.photo_finishes is not None
+        try:
+            matches = await self._photo(self._doors.photo_finishes.matches)
+        except PageRefusal as refusal:
+            return _photo_refusal(name, refusal)
+        return _html(photo.matches_html(name, matches))
+
+    async def _photo_match(self, request: Request) -> Response:
+        name = self._settings.name
+        try:
+            drawn = await self._drawn(request)
+        except PageRefusal as refusal:
+            return _photo_refusal(name, refusal)
+        return _html(photo.match_html(name, drawn))
+
+    async def _photo_round(self, request: Request) -> Response:
+        name, number = self._settings.name, request.path_params["round"]
+        try:
+            drawn = await self._drawn(request)
+            finish = next((each for each in drawn.finishes if str(each.round) == number), None)
+            if finish is None:
+                raise PageRefusal(404, "there is no such round of this match that could be drawn")
+        except PageRefusal as refusal:
+            return _photo_refusal(name, refusal)
+        return _html(photo.round_html(name, drawn, finish))
+
+    async def _drawn(self, request: Request) -> photo.DrawnMatch:
+        match = request.path_params["match"]
+        if not _UUID.fullmatch(match):
+            raise PageRefusal(404, "that is no match's number")
+        assert self._doors.photo_finishes is not None
+        finishes = self._doors.photo_finishes
+        return await self._photo(lambda: finishes.match(match))
+
+    async def _photo(self, ask_for: Callable[[], Future[_T]]) -> _T:
+        """What a picture needs, in its own time; raises PageRefusal."""
+        if self._photos >= MOST_PHOTOS:
+            raise PageRefusal(503, "others look at a photo finish already: try again in a moment", 2)
+        self._photos += 1
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(ask_for()), PHOTO_S)
+        except TimeoutError:
+            raise PageRefusal(504, "the match takes too long to replay: use heek photofinish", 60) from None
+        except (RecordingError, JournalError) as error:
+            raise PageRefusal(404, str(error)) from None
+        finally:
+            self._photos -= 1
 
     # What is done
 
@@ -356,6 +423,17 @@ async def _read(request: Request, shape: type[ask._Shape]) -> ask._Shape:
     except TimeoutError:
         raise PageRefusal(408, "the rest of this request did not come in time") from None
     return ask.read(body, shape)
+
+
+def _html(body: bytes, status: int = 200) -> Response:
+    return Response(body, status, {"Cache-Control": "no-cache"}, media_type="text/html; charset=utf-8")
+
+
+def _photo_refusal(name: str, refusal: PageRefusal) -> Response:
+    """Told to a person: these are pages."""
+    response = _html(photo.refusal_html(name, str(refusal)), refusal.status)
+    response.headers.update(refusal_headers(refusal))
+    return response
 
 
 def _json(body: bytes) -> Response:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Protocol
 
 from heek.clock import Instant
 from heek.kinds import SEATS, Kind, Seat
+from heek.web.photo_pages import DrawnMatch, ShownMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,16 @@ class SignedIn:
     points: int
 
 
+class PhotoFinishes(Protocol):
+    """Where the pictures of past rounds come from; a RecordingError or JournalError is told in its own words."""
+
+    def matches(self) -> Future[Sequence[ShownMatch]]:
+        """The matches that are over and kept, newest first."""
+
+    def match(self, match: str) -> Future[DrawnMatch]:
+        """Everything that can be drawn of one match, by its UUID."""
+
+
 @dataclass(frozen=True, slots=True)
 class Doors:
     """What the page may ask of the table.
@@ -65,5 +77,7 @@ class Doors:
     sign_in: Callable[[Seat, str | None], Future[SignedIn]] | None = None
     """Demo only: a KI number (None: a new one) takes the seat's identity. A TableError in the future is
     told to whoever asked."""
+    photo_finishes: PhotoFinishes | None = None
+    """The rounds of matches that are over, from their edges."""
     switch_ki: Callable[[bool], None] | None = None
     """Demo only: start (True) or stop the KI."""

@@ -1,0 +1,172 @@
+"""Draws a photo finish for a terminal, 80 columns wide."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from heek.clock import Instant
+from heek.photo_finish.values import BOUNCE, HIDDEN, REPLACED, THROWN, Lane, PhotoFinish
+from heek.photo_finish.words import (
+    ending_words,
+    fate_words,
+    margin_words,
+    seat_words,
+    since_opening,
+)
+
+WIDTH: Final = 80
+_LABEL: Final = 9
+_AXIS: Final = WIDTH - _LABEL
+
+_PLAIN: Final = {
+    "line": "-",
+    "held": "=",
+    "end": "|",
+    THROWN: "O",
+    REPLACED: "o",
+    HIDDEN: "?",
+    BOUNCE: ".",
+    "": "x",
+}
+_DRAWN: Final = {
+    "line": "·",
+    "held": "━",
+    "end": "│",
+    THROWN: "●",
+    REPLACED: "○",
+    HIDDEN: "?",
+    BOUNCE: "▪",
+    "": "×",
+}
+
+
+def drawable_in(encoding: str | None) -> bool:
+    """Whether a terminal of that encoding has the signs of the drawing."""
+    try:
+        "".join(_DRAWN.values()).encode(encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return False
+    return True
+
+
+def photo_finish_text(finish: PhotoFinish, *, plain: bool = False) -> str:
+    """The round's time line and every press in it, at most 80 columns, without a last newline.
+
+    `plain`: in ASCII alone, names included.
+    """
+    signs = _PLAIN if plain else _DRAWN
+    lines = [f"match {finish.match}, round {finish.round}: {ending_words(finish.ending)}"]
+    lines += [f"  {words}" for words in _clock(finish)]
+    lines += ["", *_heads(finish, signs)]
+    lines += [_drawn_lane(finish, lane, signs) for lane in finish.lanes]
+    key = " ".join(
+        f"{signs[fate]} {words}"
+        for fate, words in (
+            (THROWN, "counted "),
+            (REPLACED, "replaced "),
+            ("", "not counted "),
+            (BOUNCE, "bounce "),
+            ("held", "held"),
+        )
+    )
+    lines += ["", f"{'':{_LABEL}}{key}"]
+    for lane in finish.lanes:
+        lines += ["", *_lane_words(finish, lane)]
+    text = "\n".join(line[:WIDTH].rstrip() for line in lines)
+    return text.encode("ascii", "replace").decode() if plain else text
+
+
+def _clock(finish: PhotoFinish) -> list[str]:
+    guard = f"guard to {since_opening(finish, finish.guard_end)}"
+    if finish.countdown is None:
+        counted = "nobody threw"
+    else:
+        counted = f"countdown from {since_opening(finish, finish.countdown)}"
+    words = [f"{guard}, {counted}"]
+    if finish.closed is not None:
+        words.append(f"close at {since_opening(finish, finish.closed)}")
+    words[-1] += f", {finish.ending if finish.ending == 'revealed' else 'over'} at "
+    words[-1] += since_opening(finish, finish.ended)
+    if finish.late:
+        words.append("an edge of this round was delivered after it had been compared")
+    return words
+
+
+def _column(finish: PhotoFinish, at: Instant) -> int:
+    span = max(finish.last - finish.first, 1)
+    return min(max((at - finish.first) * (_AXIS - 1) // span, 0), _AXIS - 1)
+
+
+def _stations(finish: PhotoFinish) -> list[tuple[int, str]]:
+    """The columns at which the clock does something."""
+    named = [
+        (finish.opened, "open"),
+        (finish.guard_end, "guard"),
+        (finish.countdown, "count"),
+        (finish.closed, "close"),
+        (finish.ended, "end"),
+    ]
+    return [(_column(finish, at), name) for at, name in named if at is not None]
+
+
+def _heads(finish: PhotoFinish, signs: dict[str, str]) -> list[str]:
+    """The names of the clock's instants above their columns; close ones get a row of their own."""
+    rows: list[list[str]] = []
+    for column, name in _stations(finish):
+        start = min(column, _AXIS - len(name))
+        for row in rows:
+            if all(each == " " for each in row[max(start - 1, 0) : start + len(name) + 1]):
+                break
+        else:
+            row = [" "] * _AXIS
+            rows.append(row)
+        row[start : start + len(name)] = name
+    ticks = [" "] * _AXIS
+    for column, _ in _stations(finish):
+        ticks[column] = signs["end"]
+    return [" " * _LABEL + "".join(row) for row in [*reversed(rows), ticks]]
+
+
+def _drawn_lane(finish: PhotoFinish, lane: Lane, signs: dict[str, str]) -> str:
+    row = [signs["line"] if lane.throws else " "] * _AXIS
+    for column, _ in _stations(finish):
+        row[column] = signs["end"]
+    for mark in lane.marks:
+        begin = _column(finish, mark.at)
+        end = _column(finish, finish.last if mark.opened_at is None else mark.opened_at)
+        for column in range(begin, end + 1):
+            row[column] = signs["held"]
+    # The most telling one last: several can fall on one column.
+    rank = [BOUNCE, "", REPLACED, HIDDEN, THROWN]
+    for mark in sorted(lane.marks, key=lambda each: rank.index(each.fate if each.fate in rank else "")):
+        row[_column(finish, mark.at)] = signs.get(mark.fate, signs[""])
+    return f"seat {lane.seat:<{_LABEL - 5}}{''.join(row)}"
+
+
+def _lane_words(finish: PhotoFinish, lane: Lane) -> list[str]:
+    said = seat_words(lane)
+    if lane.throw is not None:
+        said += f": {lane.throw.value}"
+        said += f", {lane.points:+d}" if lane.points else ", 0" if lane.points == 0 else ""
+        said += ", won" if lane.won else ""
+    elif lane.bot:
+        said += ": the table itself"
+    elif not lane.throws:
+        said += ": not in this round"
+    elif finish.ending == "revealed":
+        said += ": no throw"
+    lines = [said]
+    if lane.bot and lane.locked_at is not None:
+        lines.append(f"  thrown by the table at {since_opening(finish, lane.locked_at)}")
+    for mark in lane.marks:
+        button = "?" if mark.button is None else mark.button.value
+        lines.append(
+            f"  {since_opening(finish, mark.at):>14}  {button:<6}  {fate_words(mark)}; "
+            f"{margin_words(finish, mark)}"
+        )
+        if len(lines[-1]) > WIDTH:
+            head, _, tail = lines.pop().rpartition("; ")
+            lines += [f"{head};", f"{'':26}{tail}"]
+    if not lane.marks and not lane.bot:
+        lines.append("  pressed nothing")
+    return lines

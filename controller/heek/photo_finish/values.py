@@ -1,0 +1,318 @@
+"""One round as a time line: a lane a seat, every press, and its distance to the guard's end and the close.
+
+It is put together from what the replayed table said (`heek.replay`) and judges nothing. Of a round that was
+never revealed it names no button: a throw that stayed hidden at the table stays hidden here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from heek.clock import MILLISECOND, Duration, Instant
+from heek.errors import RecordingError
+from heek.kinds import Kind, Seat
+from heek.session import events as ev
+from heek.session.events import Event
+from heek.stations.gestures import Edge
+
+BOUNCE: Final = "bounce"
+"""A closing edge after too short an opening: no press."""
+ACCEPTED: Final = "accepted"
+OPENED: Final = "opened"
+LATE_DELIVERY: Final = "late_delivery"
+THROWN: Final = "thrown"
+"""Accepted, and the seat's last one: what was compared."""
+REPLACED: Final = "replaced"
+"""Accepted, and changed by a later press."""
+SEATED: Final = "seated"
+"""Accepted before the round opened: it took a seat, or got ready."""
+HIDDEN: Final = "hidden"
+"""Accepted in a round that was never compared."""
+
+BEFORE: Final[Duration] = 300 * MILLISECOND
+AFTER: Final[Duration] = 1000 * MILLISECOND
+"""How much before the opening and after the close is shown."""
+
+
+@dataclass(slots=True, eq=False)
+class EdgeFate:
+    """An edge, and what it came to."""
+
+    edge: Edge
+    fate: str = BOUNCE
+    """`opened`, `bounce`, `accepted`, or the reason why not: that of `press_ignored`, or `late_delivery`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A contact closed."""
+
+    at: Instant
+    opened_at: Instant | None
+    """When it opened again; None: after the last edge that is known."""
+    button: Kind | None
+    """None in a round that was never revealed."""
+    fate: str
+    """`thrown`, `replaced`, `hidden`, `seated`, `bounce`, or the reason why it did not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One seat in the round."""
+
+    seat: Seat
+    name: str | None
+    """Of who signed in there; None for a guest."""
+    bot: bool
+    throws: bool
+    """Whether the seat might throw in this round."""
+    throw: Kind | None
+    points: int | None
+    won: bool
+    locked_at: Instant | None
+    """When it was told that the seat had thrown."""
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhotoFinish:
+    """One round; instants are those of its daemon's clock."""
+
+    match: str
+    round: int
+    opened: Instant
+    guard_end: Instant
+    countdown: Instant | None
+    """When the countdown started."""
+    closed: Instant | None
+    """None: the round was broken off."""
+    ended: Instant
+    ending: str
+    """`revealed`, or why not: `throws`, `gap`, `match_won`, `match_void`."""
+    late: bool
+    """An edge was delivered after the round had been compared."""
+    first: Instant
+    last: Instant
+    """What is shown."""
+    lanes: tuple[Lane, ...]
+
+    def margins(self, mark: Mark) -> tuple[Duration, Duration | None]:
+        """How long after the guard's end, and how long before the close; below zero the other way round."""
+        return mark.at - self.guard_end, None if self.closed is None else self.closed - mark.at
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """What one recording came to, as far as a round's picture needs it."""
+
+    events: Sequence[Event]
+    edges: Sequence[EdgeFate]
+    """In the order of their stamps."""
+    guard: Duration
+    settle: Duration
+    bots: frozenset[Seat] = frozenset()
+    names: Mapping[Seat, str] | None = None
+    """Who sat where when it began."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEnding:
+    """A round of a match, and how it ended."""
+
+    number: int
+    ending: str
+    drawable: bool
+    """False: a power cut broke it off, and took its edges."""
+
+
+def rounds_of(match: str, sittings: Iterable[Sitting]) -> list[RoundEnding]:
+    """The rounds of a match, in order."""
+    found: dict[int, RoundEnding] = {}
+    for sitting in sittings:
+        open_: int | None = None
+        for event in sitting.events:
+            if isinstance(event, ev.RoundOpened) and event.match == match:
+                open_ = event.round
+            elif (ending := _ending(event, match)) is not None:
+                number, how = ending
+                number = open_ if number is None else number
+                if number is not None and number not in found:
+                    found[number] = RoundEnding(number, how, drawable=number == open_)
+                open_ = None
+    return [found[number] for number in sorted(found)]
+
+
+def photo_finish(match: str, number: int, sittings: Iterable[Sitting]) -> PhotoFinish:
+    """The picture of one round; raises RecordingError if there is none of it."""
+    listed = list(sittings)
+    for sitting in listed:
+        for place, event in enumerate(sitting.events):
+            if isinstance(event, ev.RoundOpened) and (event.match, event.round) == (match, number):
+                drawn = _Round(sitting, place, event).draw()
+                if drawn is not None:
+                    return drawn
+    rounds = rounds_of(match, listed)
+    if any(each.number == number for each in rounds):
+        raise RecordingError(
+            f"match {match}: round {number} was broken off by a power cut, which took its edges with it"
+        )
+    numbers = f"1 to {rounds[-1].number}" if rounds else "none"
+    raise RecordingError(f"match {match}: there is no round {number}; it has rounds {numbers}")
+
+
+def _ending(event: Event, match: str) -> tuple[int | None, str] | None:
+    """The number of the round that this event ends (None: the open one), and how."""
+    ended: tuple[str, int | None, str]
+    match event:
+        case ev.RoundRevealed():
+            ended = (event.match, event.round, "revealed")
+        case ev.RoundVoid():
+            ended = (event.match, event.round, event.reason)
+        case ev.MatchWon():
+            ended = (event.match, None, "match_won")
+        case ev.MatchVoid():
+            ended = (event.match, None, "match_void")
+        case _:
+            return None
+    return ended[1:] if ended[0] == match else None
+
+
+class _Round:
+    """Puts one round together."""
+
+    def __init__(self, sitting: Sitting, place: int, opened: ev.RoundOpened) -> None:
+        self._sitting = sitting
+        self._opened = opened
+        self._place = place
+        self._rest = sitting.events[place + 1 :]
+
+    def draw(self) -> PhotoFinish | None:
+        opened, sitting = self._opened, self._sitting
+        length = next(
+            (number for number, each in enumerate(self._rest) if _ending(each, opened.match) is not None),
+            None,
+        )
+        if length is None:
+            return None
+        during, end = self._rest[:length], self._rest[length]
+        ending = _ending(end, opened.match)
+        revealed = end if isinstance(end, ev.RoundRevealed) else None
+        closed = revealed.closed if revealed is not None else None
+        if isinstance(end, ev.RoundVoid) and end.reason == "throws":
+            closed = end.at - sitting.settle
+        next_opened = next(
+            (
+                each.at
+                for each in self._rest[length:]
+                if isinstance(each, ev.RoundOpened | ev.MatchWon | ev.MatchVoid) and each.at > end.at
+            ),
+            end.at + AFTER,
+        )
+        first = max(opened.at - BEFORE, self._shown_before())
+        last = min(max(end.at, closed or end.at) + AFTER, max(next_opened, end.at))
+        names, bots = self._who()
+        countdown = next((each.at for each in during if isinstance(each, ev.CountdownStarted)), None)
+        locked = {each.seat: each.at for each in during if isinstance(each, ev.ThrowLocked)}
+        lanes = []
+        for seat in sorted({*opened.seats, *names, *bots, *self._pressing(first, last)}):
+            throw = revealed.throws.get(seat) if revealed is not None else None
+            lanes.append(
+                Lane(
+                    seat,
+                    names.get(seat),
+                    seat in bots,
+                    seat in opened.seats,
+                    throw,
+                    revealed.points.get(seat) if revealed is not None else None,
+                    revealed is not None and seat in revealed.winners,
+                    locked.get(seat),
+                    self._marks(seat, first, last, closed, revealed, throw is not None),
+                )
+            )
+        return PhotoFinish(
+            opened.match,
+            opened.round,
+            opened.at,
+            opened.at + sitting.guard,
+            countdown,
+            closed,
+            end.at,
+            ending[1] if ending is not None else "",
+            any(
+                isinstance(each, ev.LateDelivery) and (each.match, each.round) == (opened.match, opened.round)
+                for each in self._rest
+            ),
+            first,
+            last,
+            tuple(lanes),
+        )
+
+    def _shown_before(self) -> Instant:
+        """What belongs to the round before is shown there."""
+        ends = (ev.RoundVoid, ev.MatchStarted)
+        before = [each.at for each in self._sitting.events[: self._place] if isinstance(each, ends)]
+        return before[-1] if before else 0
+
+    def _who(self) -> tuple[dict[Seat, str], frozenset[Seat]]:
+        """Who has signed in, and where bots sit, when the round opens."""
+        names = dict(self._sitting.names or {})
+        bots = set(self._sitting.bots)
+        for event in self._sitting.events[: self._place]:
+            match event:
+                case ev.SeatTaken(_, seat, kind):
+                    names.pop(seat, None)
+                    (bots.add if kind == "bot" else bots.discard)(seat)
+                case ev.SeatClaimed(_, seat, _, name):
+                    names[seat] = name
+                case ev.SeatLeft(_, seat, _):
+                    names.pop(seat, None)
+                    bots.discard(seat)
+                case _:
+                    pass
+        return names, frozenset(bots)
+
+    def _pressing(self, first: Instant, last: Instant) -> set[Seat]:
+        return {
+            each.edge.seat
+            for each in self._sitting.edges
+            if first <= each.edge.at <= last and each.edge.closed
+        }
+
+    def _marks(
+        self,
+        seat: Seat,
+        first: Instant,
+        last: Instant,
+        closed: Instant | None,
+        revealed: ev.RoundRevealed | None,
+        threw: bool,
+    ) -> tuple[Mark, ...]:
+        mine = [each for each in self._sitting.edges if each.edge.seat == seat and each.edge.at >= first]
+        # A press that opens the round has its very instant, and none in the guard is accepted.
+        open_from = max(self._opened.at + self._sitting.guard, self._opened.at + 1)
+        until = last if closed is None else closed
+        counts = [each for each in mine if each.fate == ACCEPTED and open_from <= each.edge.at <= until]
+        marks = []
+        for number, each in enumerate(mine):
+            if not each.edge.closed or each.edge.at > last:
+                continue
+            opened_at = next(
+                (
+                    later.edge.at
+                    for later in mine[number + 1 :]
+                    if later.edge.button is each.edge.button and not later.edge.closed
+                ),
+                None,
+            )
+            fate = each.fate
+            if fate == ACCEPTED and each.edge.at < open_from:
+                fate = SEATED
+            elif fate == ACCEPTED and revealed is None:
+                fate = HIDDEN
+            elif fate == ACCEPTED:
+                fate = THROWN if threw and counts and each is counts[-1] else REPLACED
+            button = each.edge.button if revealed is not None else None
+            marks.append(Mark(each.edge.at, opened_at, button, fate))
+        return tuple(marks)
