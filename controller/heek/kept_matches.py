@@ -37,7 +37,8 @@ class KeptMatch(msgspec.Struct, frozen=True):
     """Of its `match_won` or `match_void`."""
     parts: list[RecordedPart]
     lines: list[str]
-    """The journal's events from the beginning of the first recording, or of the match, to the match's end."""
+    """The journal's events from the beginning of the first recording, or of the match, to the match's end and
+    what came late for it."""
     lines_from: int
     """The number of the first of these events."""
 
@@ -103,11 +104,15 @@ def find_match(journal: KeptRecords, words: str) -> KeptMatch:
         raise RecordingError(
             f"match {match} {_DAMAGED}: its match_started is missing; see heek journal verify"
         )
-    parts = journal.recorded_parts(start.seq, end.seq)
+    # Edges of the match can be delivered after its end; what the next match has is not its business.
+    following = journal.next_match_start(end.seq)
+    until = journal.last_seq() if following is None else following - 1
+    parts = journal.recorded_parts(start.seq, end.seq, until)
     if not parts:
         raise _given_up(match)
     lines_from = min(parts[0].recording, start.seq)
-    entries = list(journal.events(lines_from - 1, end.seq - lines_from + 1))
+    until = min(until, max(end.seq, parts[-1].last_seq))
+    entries = list(journal.events(lines_from - 1, until - lines_from + 1))
     if parts[0].recording > start.seq and entries[parts[0].recording - lines_from].event != "table_started":
         raise _given_up(match)
     return KeptMatch(match, start.seq, end.seq, parts, [entry.body for entry in entries], lines_from)
@@ -191,7 +196,7 @@ def check_match(kept: KeptMatch) -> Verdict:
     compared = of_match = 0
     difference: Difference | None = None
     for parts, replayed in zip(groups, replays, strict=True):
-        until = min(parts[-1].last_seq, kept.last_seq)
+        until = min(parts[-1].last_seq, kept.lines_from + len(kept.lines) - 1)
         lines = replayed.lines()[: until - replayed.first_seq + 1]
         for seq in range(replayed.first_seq, until + 1):
             place = seq - replayed.first_seq
@@ -201,7 +206,7 @@ def check_match(kept: KeptMatch) -> Verdict:
                 difference = difference or Difference(seq, journals, line)
                 break
             compared += 1
-            of_match += kept.first_seq <= seq
+            of_match += kept.first_seq <= seq <= kept.last_seq
         if difference is not None:
             break
     missing = kept.last_seq - kept.first_seq + 1 - of_match

@@ -103,16 +103,28 @@ class KeptRecords:
         )
         return Entry(*rows[0]) if rows else None
 
-    def recorded_parts(self, first_seq: int, last_seq: int) -> list[RecordedPart]:
-        """The parts of every recording that covers any of these events, from its beginning on, in order."""
+    def next_match_start(self, after_seq: int) -> int | None:
+        """The number of the first `match_started` after that event."""
+        rows = self._rows(
+            "SELECT seq FROM events WHERE seq > ? AND event = 'match_started' ORDER BY seq LIMIT 1",
+            (after_seq,),
+        )
+        return int(rows[0][0]) if rows else None
+
+    def recorded_parts(self, first_seq: int, last_seq: int, until_seq: int) -> list[RecordedPart]:
+        """The parts of every recording that covers any of the events from `first_seq` to `last_seq`.
+
+        In order, from the recording's beginning on; and those after them that go no further than `until_seq`.
+        """
         if not self._keeps_recordings():
             return []
         rows = self._rows(
             "SELECT recording, after_seq, last_seq, inputs, beginning FROM recording_parts"
-            " LEFT JOIN recordings ON first_seq = recording WHERE after_seq < ? AND recording IN"
+            " LEFT JOIN recordings ON first_seq = recording"
+            " WHERE (after_seq < ? OR recording_parts.last_seq <= ?) AND recording IN"
             " (SELECT recording FROM recording_parts WHERE last_seq >= ? AND after_seq < ?)"
             " ORDER BY last_seq",
-            (last_seq, first_seq, last_seq),
+            (last_seq, until_seq, first_seq, last_seq),
         )
         return [RecordedPart(*row) for row in rows]
 

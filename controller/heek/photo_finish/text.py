@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from heek.clock import Instant
-from heek.photo_finish.values import BOUNCE, HIDDEN, REPLACED, THROWN, Lane, PhotoFinish
+from heek.photo_finish.values import BOUNCE, HIDDEN, REPLACED, SEATED, THROWN, Lane, PhotoFinish
 from heek.photo_finish.words import (
     ending_words,
     fate_words,
@@ -26,6 +26,7 @@ _PLAIN: Final = {
     REPLACED: "o",
     HIDDEN: "?",
     BOUNCE: ".",
+    SEATED: "+",
     "": "x",
 }
 _DRAWN: Final = {
@@ -36,6 +37,7 @@ _DRAWN: Final = {
     REPLACED: "○",
     HIDDEN: "?",
     BOUNCE: "▪",
+    SEATED: "+",
     "": "×",
 }
 
@@ -55,7 +57,7 @@ def photo_finish_text(finish: PhotoFinish, *, plain: bool = False) -> str:
     `plain`: in ASCII alone, names included.
     """
     signs = _PLAIN if plain else _DRAWN
-    lines = [f"match {finish.match}, round {finish.round}: {ending_words(finish.ending)}"]
+    lines = [f"match {finish.match}, round {finish.round}", f"  {ending_words(finish.ending)}"]
     lines += [f"  {words}" for words in _clock(finish)]
     lines += ["", *_heads(finish, signs)]
     lines += [_drawn_lane(finish, lane, signs) for lane in finish.lanes]
@@ -66,6 +68,7 @@ def photo_finish_text(finish: PhotoFinish, *, plain: bool = False) -> str:
             (REPLACED, "replaced "),
             ("", "not counted "),
             (BOUNCE, "bounce "),
+            (SEATED, "sat down "),
             ("held", "held"),
         )
     )
@@ -137,7 +140,7 @@ def _drawn_lane(finish: PhotoFinish, lane: Lane, signs: dict[str, str]) -> str:
         for column in range(begin, end + 1):
             row[column] = signs["held"]
     # The most telling one last: several can fall on one column.
-    rank = [BOUNCE, "", REPLACED, HIDDEN, THROWN]
+    rank = [SEATED, BOUNCE, "", REPLACED, HIDDEN, THROWN]
     for mark in sorted(lane.marks, key=lambda each: rank.index(each.fate if each.fate in rank else "")):
         row[_column(finish, mark.at)] = signs.get(mark.fate, signs[""])
     return f"seat {lane.seat:<{_LABEL - 5}}{''.join(row)}"

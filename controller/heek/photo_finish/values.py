@@ -202,16 +202,12 @@ class _Round:
         closed = revealed.closed if revealed is not None else None
         if isinstance(end, ev.RoundVoid) and end.reason == "throws":
             closed = end.at - sitting.settle
+        # What is pressed from the next round's opening on belongs there.
         next_opened = next(
-            (
-                each.at
-                for each in self._rest[length:]
-                if isinstance(each, ev.RoundOpened | ev.MatchWon | ev.MatchVoid) and each.at > end.at
-            ),
-            end.at + AFTER,
+            (each.at for each in self._rest[length:] if isinstance(each, ev.RoundOpened)), end.at + AFTER
         )
         first = max(opened.at - BEFORE, self._shown_before())
-        last = min(max(end.at, closed or end.at) + AFTER, max(next_opened, end.at))
+        last = min(end.at + AFTER, next_opened)
         names, bots = self._who()
         countdown = next((each.at for each in during if isinstance(each, ev.CountdownStarted)), None)
         locked = {each.seat: each.at for each in during if isinstance(each, ev.ThrowLocked)}

@@ -43,6 +43,7 @@ def about(
         "bots": doors.fill_seats is not None and (operator or (phone and seat is not None)),
         "sign_in": doors.sign_in is not None and operator,
         "switch_ki": doors.switch_ki is not None and operator,
+        "photo_finish": doors.photo_finishes is not None,
         "ki_url": None if phone else settings.ki_url,
         "lan": settings.lan_token is not None,
         "phone": phone,

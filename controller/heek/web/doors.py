@@ -49,7 +49,7 @@ class SignedIn:
 
 
 class PhotoFinishes(Protocol):
-    """Where the pictures of past rounds come from; a RecordingError or JournalError is told in its own words."""
+    """Where the pictures of past rounds come from; a RecordingError or JournalError of theirs is told."""
 
     def matches(self) -> Future[Sequence[ShownMatch]]:
         """The matches that are over and kept, newest first."""
@@ -77,7 +77,7 @@ class Doors:
     sign_in: Callable[[Seat, str | None], Future[SignedIn]] | None = None
     """Demo only: a KI number (None: a new one) takes the seat's identity. A TableError in the future is
     told to whoever asked."""
-    photo_finishes: PhotoFinishes | None = None
-    """The rounds of matches that are over, from their edges."""
     switch_ki: Callable[[bool], None] | None = None
     """Demo only: start (True) or stop the KI."""
+    photo_finishes: PhotoFinishes | None = None
+    """The rounds of matches that are over, from their edges."""

@@ -218,6 +218,7 @@ class Page {
       write(line, last?.text ?? "");
       mark(line, "hidden", !last);
     });
+    mark(part("photo-finish"), "hidden", !about?.photo_finish);
     const { ki } = state;
     mark(part("ki"), "hidden", ki.state === "off" && !about?.ki_url && !about?.switch_ki);
     write(part("ki-line"), ki.text);
