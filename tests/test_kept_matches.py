@@ -18,6 +18,7 @@ import heek.recorded_table
 from heek.errors import RecordingError
 from heek.journal import read_journal
 from heek.journal.schema import FILE_NAME
+from heek.journal.store import Journal
 from heek.kept_matches import (
     KeptMatch,
     check_match,
@@ -277,3 +278,25 @@ def test_too_much_for_one_recording_is_said(tmp_path: Path, monkeypatch: pytest.
     assert '"match_won"' in "".join(lines)
     with pytest.raises(RecordingError, match=r"is kept up to event \d+ alone: more was pressed"):
         check_match(find(tmp_path))
+
+
+def test_a_disk_that_is_full_for_a_while_costs_no_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table plays on; what it could not write comes later with its parts, and the match replays."""
+    calls = 0
+    write = Journal._write
+
+    def filling(journal: Journal, made: Any, records: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if 12 <= calls <= 20:
+            raise sqlite3.OperationalError("database or disk is full")
+        write(journal, made, records)
+
+    monkeypatch.setattr(Journal, "_write", filling)
+    lines = play(STORY.read_text(), tmp_path)
+    assert calls > 20
+    kept = find(tmp_path)
+    assert kept.lines == lines[: len(kept.lines)]
+    assert check_match(kept).same

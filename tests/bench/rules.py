@@ -15,6 +15,10 @@ from heek.clock import MILLISECOND, SECOND, Instant
 from heek.games import ahyoheek
 from heek.games.ahyoheek import RoundClosed, Rules
 from heek.kinds import KINDS, SEATS, Kind, Seat
+from heek.recorded_table import Part, RecordedTable
+from heek.recording import decode
+from heek.replay import replay
+from heek.session.floor import Effects
 from heek.session.settings import GestureSettings, SessionSettings
 from heek.simulator.story import contact_edges, parse
 from heek.stations.gestures import Edge
@@ -31,13 +35,17 @@ def measure(*, quick: bool = False) -> list[Figure]:
     """Rounds and presses a second; takes about 5 s."""
     runs, rounds, played = (2, 500, 1) if quick else (7, 30_000, 10)
     throws = _rounds(rounds)
-    ways: dict[str, list[float]] = {"apply": [], "score": [], "pairs": [], "presses": []}
+    ways: dict[str, list[float]] = {
+        way: [] for way in ("apply", "score", "pairs", "presses", "recorded", "replayed")
+    }
     script = _Script(played)
     for _ in range(runs):
         ways["apply"].append(rounds / _timed(lambda: _play(throws)))
         ways["score"].append(rounds / _timed(lambda: [ahyoheek.score_round(each) for each in throws]))
         ways["pairs"].append(rounds / _timed(lambda: [_pair_by_pair(each) for each in throws]))
         ways["presses"].append(script.presses / _timed(script.play))
+        ways["recorded"].append(script.presses / _timed(script.record))
+        ways["replayed"].append(script.presses / _timed(script.replay))
     return [
         Figure(
             "rules_rounds",
@@ -60,6 +68,29 @@ def measure(*, quick: bool = False) -> list[Figure]:
             "/s",
             Spread.of(ways["presses"]),
             note="two edges each, and every turn that a timer makes, at a table of five; no view is drawn",
+        ),
+        Figure(
+            "recorded_presses",
+            "the same with the recorder",
+            "/s",
+            Spread.of(ways["recorded"]),
+            "/s without",
+            Spread.of(ways["presses"]),
+            note="everything the table is told is remembered, and written as bytes at each reveal",
+        ),
+        Figure(
+            "replayed_presses",
+            "a recording replayed: presses",
+            "/s",
+            Spread.of(ways["replayed"]),
+            note="read back from its bytes, played, and every event written as its line",
+        ),
+        Figure(
+            "recording_bytes",
+            "a recording, for each press",
+            "B",
+            Spread.of([sum(len(part.inputs) for part in script.parts) / script.presses]),
+            note="two edges, and its share of turns, draws and checksums",
         ),
     ]
 
@@ -107,19 +138,46 @@ class _Script:
         edges = sorted(contact_edges(parse(evening.text, "bench")), key=lambda edge: edge.at)
         self.edges = [Edge(edge.at, edge.seat, edge.button, edge.closed) for edge in edges]
         self.end: Instant = round(evening.seconds * SECOND) + 10 * MILLISECOND
+        self.parts: list[Part] = []
+        """What `record` recorded last."""
 
     def play(self) -> int:
         """All of it on a new table, turn by turn as a daemon would; how many results came of it."""
         table = Table(SessionSettings(), GestureSettings(), new_match_id=lambda: "bench")
         table.start("bench", "bench")
+        return self._play_on(table, lambda _: None)
+
+    def record(self) -> int:
+        """The same on a table that is recorded as the daemon's is."""
+        table = RecordedTable(SessionSettings(), GestureSettings(), random_bytes=random.Random(1).randbytes)
+        seq = len(table.start("bench", "bench").events)
+        self.parts = []
+
+        def keep(effects: Effects) -> None:
+            nonlocal seq
+            seq += len(effects.events)
+            part = table.part(effects.events, seq)
+            if part is not None:
+                self.parts.append(part)
+
+        return self._play_on(table, keep)
+
+    def replay(self) -> int:
+        """What was recorded, from its bytes to lines; how many results came of it."""
+        recording = decode(self.parts[0].beginning or b"", [part.inputs for part in self.parts])
+        return sum('"match_won"' in line for line in replay(recording).lines())
+
+    def _play_on(self, table: Table | RecordedTable, keep: Callable[[Effects], None]) -> int:
         results = 0
         for edge in self.edges:
-            results += self._pass(table, edge.at)
+            results += self._pass(table, edge.at, keep)
             table.feed(edge)
-        return results + self._pass(table, self.end)
+        return results + self._pass(table, self.end, keep)
 
-    def _pass(self, table: Table, until: Instant) -> int:
+    def _pass(self, table: Table | RecordedTable, until: Instant, keep: Callable[[Effects], None]) -> int:
         results = 0
         while (due := table.due()) is not None and due <= until:
-            results += len(table.advance(due).results)
+            effects = table.advance(due)
+            keep(effects)
+            results += len(effects.results)
         return results

@@ -23,6 +23,9 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
     assert {
         "edge_to_event",
         "rules_rounds",
+        "recorded_presses",
+        "replayed_presses",
+        "recording_bytes",
         "hour",
         "thousand_matches",
         "start_to_ready",
@@ -52,6 +55,8 @@ def test_the_presses_that_are_timed_play_matches_to_their_end() -> None:
     """The table behind `session_presses` comes to every result that its story has."""
     script = rules._Script(3)
     assert script.play() == script.won > 0
+    assert script.record() == script.won
+    assert script.replay() == script.won
 
 
 def test_the_score_by_hand_is_the_score() -> None:
