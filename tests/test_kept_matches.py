@@ -300,3 +300,14 @@ def test_a_disk_that_is_full_for_a_while_costs_no_recording(
     kept = find(tmp_path)
     assert kept.lines == lines[: len(kept.lines)]
     assert check_match(kept).same
+
+
+def test_a_part_that_was_lost_in_the_middle_is_named(tmp_path: Path) -> None:
+    """What the disk did not take is a hole from a known event on, not rubbish."""
+    demo = CONTROLLER / "heek" / "simulator" / "demo" / "five_seats.jsonl"
+    play(demo.read_text(), tmp_path)
+    kept = find(tmp_path)
+    first, lost, *rest = kept.parts
+    with pytest.raises(RecordingError, match=f"from event {first.last_seq + 1} on was not saved"):
+        check_match(msgspec.structs.replace(kept, parts=[first, *rest]))
+    assert lost.after_seq == first.last_seq

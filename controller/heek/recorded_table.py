@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from heek import __version__
@@ -209,11 +209,13 @@ class RecordedTable:
 
     # What comes of it
 
-    def part(self, events: Iterable[Event], last_seq: int) -> Part | None:
+    def part(self, events: Sequence[Event], last_seq: int) -> Part | None:
         """What is to be kept together with these events, the last of which has this number; often nothing.
 
         None while a round is open, and while nothing has happened that is worth a place on the card.
         """
+        if not events and not self._wanted:
+            return None
         self._wanted = self._wanted or any(isinstance(event, _WORTH_KEEPING) for event in events)
         if not self._wanted or self.view.phase in ROUND_OPEN:
             return None
