@@ -18,6 +18,8 @@ class Verdict:
 
     step: Expect
     failure: str = ""
+    event: Mapping[str, object] | None = None
+    """The event that came, if one was looked for."""
 
 
 @dataclass(slots=True)
@@ -27,6 +29,8 @@ class _Waiting:
     """On the story's clock."""
     cursor: int = 0
     """How many events lay before what this expectation may match, when it began to wait."""
+    event: Mapping[str, object] | None = None
+    """The one that matched."""
 
 
 class Expectations:
@@ -70,10 +74,9 @@ class Expectations:
         still: list[_Waiting] = []
         for each in self._waiting:
             fulfilled = self._so(each, now)
-            if fulfilled and not each.step.negated:
-                self.verdicts.append(Verdict(each.step))
-            elif fulfilled:
-                self.verdicts.append(Verdict(each.step, self._failure(each, now)))
+            if fulfilled:
+                failure = self._failure(each, now) if each.step.negated else ""
+                self.verdicts.append(Verdict(each.step, failure, each.event))
             elif now >= each.until:
                 failure = "" if each.step.negated else self._failure(each, now)
                 self.verdicts.append(Verdict(each.step, failure))
@@ -106,6 +109,7 @@ class Expectations:
         first = each.cursor if each.step.negated else max(each.cursor, self._cursor)
         for index in range(first, len(self._events)):
             if _has(self._events[index], wanted):
+                each.event = self._events[index]
                 if not each.step.negated:
                     self._cursor = index + 1
                 return True

@@ -22,12 +22,12 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from PIL import Image
 
 from heek.boot import Boot
-from heek.clock import Clock, Instant, ManualClock, StartedClock, seconds_text
+from heek.clock import Clock, Duration, Instant, ManualClock, StartedClock, seconds_text
 from heek.config import Config, DisplayConfig, from_keys
 from heek.daemon import Daemon, World
 from heek.display.oled import Oled, Panel, open_luma
@@ -43,6 +43,7 @@ from heek.simulator.steps import (
     Display,
     End,
     Expect,
+    Handover,
     Ki,
     Operator,
     Power,
@@ -50,7 +51,6 @@ from heek.simulator.steps import (
     Step,
     Story,
     WallClock,
-    contact_edges,
 )
 from heek.simulator.virtual_loop import VirtualLoop
 from heek.stations.lamps import pattern
@@ -61,6 +61,9 @@ log: Final = logging.getLogger("heek.simulator")
 BOOT: Final = Boot("00000000-0000-4000-8000-000000000000", "ntp")
 """A power cut in a story is the death of the process: the machine's boot goes on."""
 
+
+BuildDaemon: TypeAlias = Callable[[Config, World, asyncio.AbstractEventLoop], Daemon]
+"""What makes the daemon: `Daemon` itself, or what somebody has made of it."""
 
 EARLY_S: Final = 2.5e-10
 """Less than the clock's nanosecond, more than a float of a few days' seconds loses."""
@@ -109,7 +112,7 @@ class Simulation:
 
     `say` gets every event's line; `frames` is the folder for the OLED's pictures, if they are to be kept;
     `state_dir` holds the journal, by default for as long as the story runs; `on_turn` is called after each
-    turn of the daemon; `pace` as in VirtualLoop.
+    turn of the daemon; `pace` as in VirtualLoop; `build` makes the daemon each time the power comes on.
     """
 
     def __init__(
@@ -122,8 +125,10 @@ class Simulation:
         state_dir: Path | None = None,
         on_turn: Callable[[Simulation], None] | None = None,
         pace: Callable[[float], None] | None = None,
+        build: BuildDaemon = Daemon,
     ) -> None:
         self._story = story
+        self._build = build
         self._say = say
         self._frames = frames
         self._on_turn = on_turn
@@ -145,7 +150,13 @@ class Simulation:
         self._skipped: list[str] = []
         self._standing_until: Instant = -1
         """The end of the stall that the program stands in, or stood in last."""
+        self._handover = Handover()
+        self._begun = False
         self._over = False
+        self._ends_at_rest = False
+        """The story ends by itself when nothing is left to happen."""
+        self._enough: int | None = None
+        """How many judged expectations are enough to pause."""
         self._at_work = False
         """In the middle of what is due: too early to say whether anything is left to happen."""
         self._wake: asyncio.TimerHandle | None = None
@@ -179,15 +190,12 @@ class Simulation:
             return self._run_in(Path(folder))
 
     def _run_in(self, state_dir: Path) -> Report:
-        self._config = self._configure(state_dir)
-        self._loop = VirtualLoop(self._clock, self._pace)
-        self._loop.set_exception_handler(self._on_exception)
+        self.open(state_dir)
         try:
-            self._schedule()
-            self._loop.call_soon(self._begin)
-            self._loop.run_forever()
-            if self._failed is not None:
-                raise self._failed
+            for step in self._story.steps:
+                self.add(step)
+            self._ends_at_rest = True
+            self._resume()
             self._expectations.finish(self._rules_now())
             return Report(
                 tuple(self._expectations.verdicts),
@@ -196,9 +204,91 @@ class Simulation:
                 self._clock.now(),
             )
         finally:
+            self.close()
+
+    # The doors of who makes up the story as it goes
+
+    def open(self, state_dir: Path) -> None:
+        """Make the world ready in which steps may be added; nothing happens yet.
+
+        Raises StoryError if the story's configuration keys are not right.
+        """
+        self._config = self._configure(state_dir)
+        self._loop = VirtualLoop(self._clock, self._pace)
+        self._loop.set_exception_handler(self._on_exception)
+
+    def add(self, step: Step) -> None:
+        """One more step, not before `now` and not before the step that was added last."""
+        for edge in self._handover.edges(step):
+            self._schedule_edge(edge)
+        self._schedule_step(step)
+
+    def play_to(self, at: Instant) -> None:
+        """Let happen what was added, until the rules have caught up with `at`.
+
+        That is `chord_s` later, as it is for what a story expects. Raises what the daemon raises, and
+        StoryError for a claim that the table refuses.
+        """
+        self._at(at + self._chord, self._pause)
+        self._resume()
+
+    def judge(self, step: Expect) -> Verdict:
+        """Let happen what was added until it is known whether `step` holds; raises as `play_to`."""
+        self._enough = len(self._expectations.verdicts) + 1
+        self.add(step)
+        try:
+            self._resume()
+        finally:
+            self._enough = None
+        return self._expectations.verdicts[-1]
+
+    def close(self) -> tuple[str, ...]:
+        """Put everything away, and say what could not be, one line each: what runs on, or holds a pin.
+
+        May be called twice, and without anything having been opened.
+        """
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            return ()
+        try:
             if self._daemon is not None:
                 self._daemon.close()
-            self._loop.close()
+            # What was cancelled just now has its last turn.
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+            tasks = sorted(task.get_name() for task in asyncio.all_tasks(loop))
+        finally:
+            loop.close()
+        pins = self._factory.claimed() if self._daemon is not None and self._factory is not None else []
+        return (
+            *(f"{pin} is still claimed after the daemon was closed" for pin in pins),
+            *(f"task {name!r} still runs after the daemon was closed" for name in tasks),
+        )
+
+    def lamp(self, seat: Seat) -> str:
+        """The pattern that a seat's LED shows where the rules have come to; absent seats show none."""
+        return self._lamp(seat, self._rules_now())
+
+    @property
+    def screen(self) -> str:
+        """The OLED's screen there; "off" while the power is cut."""
+        return self._screen(self._rules_now())
+
+    @property
+    def rules_now(self) -> Instant:
+        """The instant of the story that the rules have come to: `chord_s` before `now`."""
+        return self._rules_now()
+
+    def _resume(self) -> None:
+        if self._loop is None:
+            raise RuntimeError("the simulation is not open")
+        if self._wake is not None:
+            self._wake.cancel()
+        self._loop.call_soon(self._work if self._begun else self._begin)
+        self._loop.run_forever()
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
 
     def _configure(self, state_dir: Path) -> Config:
         keys: dict[str, object] = {
@@ -221,15 +311,6 @@ class Simulation:
         return config
 
     # The outside world
-
-    def _schedule(self) -> None:
-        edges: dict[int, list[ContactEdge]] = {}
-        for edge in contact_edges(self._story):
-            edges.setdefault(edge.line, []).append(edge)
-        for step in self._story.steps:
-            for edge in edges.get(step.line, ()):
-                self._schedule_edge(edge)
-            self._schedule_step(step)
 
     def _at(self, at: Instant, act: Callable[[], None]) -> None:
         self._orders += 1
@@ -254,7 +335,7 @@ class Simulation:
         self._at(edge.delivered, deliver)
 
     def _schedule_step(self, step: Step) -> None:
-        chord = self._config.stations.chord if self._config is not None else 0
+        chord = self._chord
         match step:
             case Stall(at=at, duration=duration):
                 self._at(at, lambda: self._stall(at + duration))
@@ -278,6 +359,7 @@ class Simulation:
                 pass
 
     def _begin(self) -> None:
+        self._begun = True
         self._at_work = True
         self._power_on()
         self._work()
@@ -300,42 +382,56 @@ class Simulation:
         if self._over or self._loop is None:
             return
         self._expectations.look(self._rules_now())
+        if self._enough is not None and len(self._expectations.verdicts) >= self._enough:
+            self._loop.stop()
         if self._at_work:
             return
         deadline = self._expectations.next_deadline()
-        chord = self._config.stations.chord if self._config is not None else 0
-        if not self._due and deadline is None and (self._daemon is None or self._daemon.at_rest):
+        at_rest = self._daemon is None or self._daemon.at_rest
+        if self._ends_at_rest and not self._due and deadline is None and at_rest:
             self._finish()
             return
         due = [self._due[0].at] if self._due else []
         if deadline is not None:
-            due.append(max(deadline + chord, self._clock.now() + 1))
+            due.append(max(deadline + self._chord, self._clock.now() + 1))
         if due and self._wake is None:
             # A breath early: at one instant the outside world goes before the daemon's timers.
             self._wake = self._loop.call_at(min(due) / 1e9 - EARLY_S, self._work)
+
+    def _pause(self) -> None:
+        self._catch_up()
+        if self._loop is not None:
+            self._loop.stop()
+
+    def _catch_up(self) -> None:
+        """All work due at this time done, unless the program stands still."""
+        if self._daemon is not None and self._standing_until < self._clock.now():
+            self._daemon.pump()
 
     def _finish(self) -> None:
         if not self._over and self._loop is not None:
             self._over = True
             self._loop.stop()
 
-    def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        error = context.get("exception") or RuntimeError(str(context.get("message")))
-        if self._failed is None:
-            self._failed = error
-        loop.stop()
+    def _on_exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self._fail(context.get("exception") or RuntimeError(str(context.get("message"))))
 
     def _claim_refused(self, claim: Claimed, why: str) -> None:
         origin = self._daemon_clock.origin_ns if self._daemon_clock is not None else 0
-        line = next(
-            (
-                step.line
-                for step in self._claims
-                if (step.at - origin, step.seat, step.player) == (claim.at, claim.seat, claim.player)
-            ),
-            0,
-        )
-        raise StoryError(f"{self._story.source}:{line}: {why}")
+        line = 0
+        for step in self._claims:
+            if (step.at - origin, step.seat, step.player) == (claim.at, claim.seat, claim.player):
+                line = step.line
+                self._claims.remove(step)
+                break
+        self._fail(StoryError(f"{self._story.source}:{line}: {why}"))
+
+    def _fail(self, error: BaseException) -> None:
+        """Pause for the first thing that went wrong; it is raised to who plays."""
+        if self._failed is None:
+            self._failed = error
+        if self._loop is not None:
+            self._loop.stop()
 
     # Steps
 
@@ -357,7 +453,7 @@ class Simulation:
             on_refused=self._claim_refused,
             new_seed=self._table_seed,
         )
-        self._daemon = Daemon(self._config, world, self._loop)
+        self._daemon = self._build(self._config, world, self._loop)
         self._turned()  # its first turn came before we had it
 
     def _table_seed(self) -> bytes:
@@ -367,6 +463,9 @@ class Simulation:
     def _power_off(self) -> None:
         if self._daemon is not None:
             self._daemon.abandon()
+        if self._loop is not None:
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
         self._daemon = self._factory = None
         self._claims.clear()
 
@@ -392,8 +491,7 @@ class Simulation:
             self._daemon.claim(step.seat, step.player, step.name, at)
 
     def _expect(self, step: Expect) -> None:
-        if self._daemon is not None and self._standing_until < self._clock.now():
-            self._daemon.pump()
+        self._catch_up()
         self._expectations.begin(step, self._rules_now())
 
     def _skip(self, line: int, why: str) -> None:
@@ -453,10 +551,13 @@ class Simulation:
 
     # What it shows
 
+    @property
+    def _chord(self) -> Duration:
+        return self._config.stations.chord if self._config is not None else 0
+
     def _rules_now(self) -> Instant:
         """The instant of the story that the rules have come to."""
-        chord = self._config.stations.chord if self._config is not None else 0
-        return max(0, self._clock.now() - chord)
+        return max(0, self._clock.now() - self._chord)
 
     def _shown_at(self, now: Instant) -> Instant:
         return now - (self._daemon_clock.origin_ns if self._daemon_clock is not None else 0)

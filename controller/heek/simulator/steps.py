@@ -8,7 +8,7 @@ edge of every contact and need not know what a press or a bounce is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from heek.clock import MILLISECOND, Duration, Instant
@@ -170,49 +170,53 @@ def contact_edges(story: Story) -> list[ContactEdge]:
     """All raw edges that the presses and edges of a valid story cause, in order of delivery.
 
     Edges delivered at the same instant keep the order of their lines. Within one contact every
-    edge changes its level, and neither stamps nor deliveries ever decrease: a kernel hands over the edges of
-    one line in their order, so an edge waits for one before it that comes late.
+    edge changes its level, and neither stamps nor deliveries ever decrease.
     """
-    edges: list[ContactEdge] = []
-    for step in story.steps:
-        if isinstance(step, Press):
-            opening = step.at + step.duration
-            changes = [
-                (step.at, True),
-                *((step.at + offset, closed) for offset, closed in step.bounce),
-                (opening, False),
-                *((opening + offset, closed) for offset, closed in step.open_bounce),
-            ]
-            edges += [
-                ContactEdge(
-                    seat=step.seat,
-                    button=step.button,
-                    closed=closed,
-                    at=at,
-                    delivered=at,
-                    line=step.line,
-                    initial=at == 0,
-                )
-                for at, closed in changes
-            ]
-        elif isinstance(step, RawEdge):
-            edges.append(
-                ContactEdge(
-                    seat=step.seat,
-                    button=step.button,
-                    closed=step.closed,
-                    at=step.at,
-                    delivered=step.at if step.delivered is None else step.delivered,
-                    line=step.line,
-                    initial=step.at == 0,
-                )
-            )
-    handed_over: dict[tuple[Seat, Kind], Instant] = {}
-    for number, edge in enumerate(edges):
-        earliest = handed_over.get((edge.seat, edge.button), 0)
-        if edge.delivered < earliest:
-            edges[number] = replace(edge, delivered=earliest)
-        handed_over[edge.seat, edge.button] = max(edge.delivered, earliest)
+    handover = Handover()
+    edges = [edge for step in story.steps for edge in handover.edges(step)]
     # A stable sort: file order, and a press's own order, decide between equal deliveries.
     edges.sort(key=lambda edge: edge.delivered)
     return edges
+
+
+class Handover:
+    """Makes edges of steps, one step after the other in the order of their instants.
+
+    A kernel hands over the edges of one line in their order, so an edge waits for one before it that comes
+    late.
+    """
+
+    def __init__(self) -> None:
+        self._handed_over: dict[tuple[Seat, Kind], Instant] = {}
+
+    def edges(self, step: Step) -> list[ContactEdge]:
+        """The edges that this step causes; none if it is about something else than a contact."""
+        match step:
+            case Press():
+                opening = step.at + step.duration
+                changes = [
+                    (step.at, True),
+                    *((step.at + offset, closed) for offset, closed in step.bounce),
+                    (opening, False),
+                    *((opening + offset, closed) for offset, closed in step.open_bounce),
+                ]
+                return [self._edge(step, closed, at, at) for at, closed in changes]
+            case RawEdge():
+                delivered = step.at if step.delivered is None else step.delivered
+                return [self._edge(step, step.closed, step.at, delivered)]
+            case _:
+                return []
+
+    def _edge(self, step: Press | RawEdge, closed: bool, at: Instant, delivered: Instant) -> ContactEdge:
+        contact = step.seat, step.button
+        delivered = max(delivered, self._handed_over.get(contact, 0))
+        self._handed_over[contact] = delivered
+        return ContactEdge(
+            seat=step.seat,
+            button=step.button,
+            closed=closed,
+            at=at,
+            delivered=delivered,
+            line=step.line,
+            initial=at == 0,
+        )

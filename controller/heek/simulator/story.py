@@ -57,7 +57,7 @@ from heek.simulator.story_line import (
 )
 from heek.simulator.story_text import to_text
 
-__all__ = ["ContactEdge", "Step", "Story", "contact_edges", "parse", "read", "to_text"]
+__all__ = ["ContactEdge", "Step", "Story", "StoryReader", "contact_edges", "parse", "read", "to_text"]
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 
@@ -111,7 +111,7 @@ def parse(text: str, source: str) -> Story:
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > MAX_FILE_BYTES:
         raise _too_large(source, data)
-    reader = _Reader(source)
+    reader = StoryReader(source)
     # Not splitlines: U+2028 and friends may stand inside a JSON string.
     for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         line = raw.strip(" \t\r")
@@ -140,15 +140,19 @@ class _Contact:
     """The last line about it."""
 
 
-class _Reader:
-    """Takes a story line by line."""
+class StoryReader:
+    """Takes a story line by line, and remembers what the next line may not contradict.
 
-    def __init__(self, source: str) -> None:
+    A mistake in a line is a StoryError, and leaves the reader as it was before that line.
+    """
+
+    def __init__(self, source: str, table: Mapping[str, object] | None = None) -> None:
+        """`table` is what a header would say, if there will be none."""
         self.source: Final = source
-        self.table: dict[str, object] = {}
+        self.table: dict[str, object] = dict(table or {})
         self.header_line = 1
         self.steps: list[Step] = []
-        self._seats: tuple[Seat, ...] = SEATS
+        self._seats: tuple[Seat, ...] = _present(self.table)
         self._contacts: dict[tuple[Seat, Kind], _Contact] = {}
         self._first = True
         self._now: Instant = 0
@@ -176,7 +180,7 @@ class _Reader:
         if "story" in line or "table" in line:
             self._header(place, line, first)
         else:
-            self._step(place, line)
+            self.step(place, line)
 
     def _header(self, place: Place, line: dict[str, object], first: bool) -> None:
         if not first:
@@ -192,7 +196,8 @@ class _Reader:
         self.header_line = place.line
         self._seats = _present(self.table)
 
-    def _step(self, place: Place, line: dict[str, object]) -> None:
+    def step(self, place: Place, line: dict[str, object]) -> Step:
+        """One line's object, its numbers whole or Decimals; raises StoryError if it is not valid."""
         if self._end_at is not None:
             raise place.mistake(
                 f"there is a line after the end in line {self._end_at}", "make the end the last line"
@@ -216,8 +221,10 @@ class _Reader:
             )
         if not actions:
             raise place.mistake("nothing happens", f"add an action: {listed(_BESIDE)}")
-        self.steps.append(self._actions[actions[0]](place, at, line[actions[0]], beside))
+        step = self._actions[actions[0]](place, at, line[actions[0]], beside)
+        self.steps.append(step)
         self._now = at
+        return step
 
     # -- contacts ---------------------------------------------------------------------------
 
@@ -283,11 +290,12 @@ class _Reader:
         return RawEdge(at=at, line=place.line, seat=seat, button=button, closed=closed, delivered=delivered)
 
     def _contact(self, place: Place, keys: dict[str, object]) -> tuple[Seat, Kind, _Contact]:
-        seat = self._seat(place, keys["seat"])
+        seat = self.seat(place, keys["seat"])
         button = Kind(place.word("button", keys["button"], [kind.value for kind in KINDS]))
         return seat, button, self._contacts.setdefault((seat, button), _Contact())
 
-    def _seat(self, place: Place, value: object) -> Seat:
+    def seat(self, place: Place, value: object) -> Seat:
+        """The number of a seat that this table has; raises StoryError for any other."""
         seat = seat_number(place, value)
         if seat not in self._seats:
             raise place.mistake(
@@ -310,7 +318,7 @@ class _Reader:
     def _claim(self, place: Place, at: Instant, value: object, _: dict[str, object]) -> Claim:
         keys = place.fields("claim", value, ("seat", "player", "name"))
         self._refuse_while_cut(place, "claim")
-        seat = self._seat(place, keys["seat"])
+        seat = self.seat(place, keys["seat"])
         player, name = keys["player"], keys["name"]
         if not isinstance(player, str) or not re.fullmatch(r"[0-9]{8}", player):
             raise place.mistake(f"player is {shown(player)}", 'write eight digits in quotes: "40220173"')
@@ -374,7 +382,7 @@ class _Reader:
             event = self._expected_event(place, value)
         elif "lamp" in value:
             keys = place.fields("lamp", place.fields("expect", value, ("lamp",))["lamp"], ("seat", "pattern"))
-            lamp = self._seat(place, keys["seat"]), place.word("lamp pattern", keys["pattern"], PATTERNS)
+            lamp = self.seat(place, keys["seat"]), place.word("lamp pattern", keys["pattern"], PATTERNS)
         elif "screen" in value:
             screen = place.word("screen", place.fields("expect", value, ("screen",))["screen"], SCREENS)
         else:

@@ -90,3 +90,11 @@ class TableFactory(MockFactory):  # type: ignore[misc]
     def line(self, number: int) -> TablePin:
         """The line of a GPIO number, made if it is not claimed yet."""
         return cast("TablePin", self.pin(number))
+
+    def claimed(self) -> list[str]:
+        """The pins that some device holds, by their names; none once everything was closed."""
+        return sorted(
+            info.name
+            for info, holders in self._reservations.items()
+            if any(holder() is not None for holder in holders)
+        )
