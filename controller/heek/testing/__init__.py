@@ -1,0 +1,1 @@
+"""A table for the tests of people who build tables and mods: a pytest plugin over the simulator."""
