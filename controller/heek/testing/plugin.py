@@ -69,7 +69,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Refuse what is wrong for the whole run before anything is collected."""
     if session.config.getoption("--table") != "sim":
         level(session.config)
-    _listed_stories(session.config)
+    listed_stories(session.config)
 
 
 def pytest_heek_level(name: str) -> Level | None:
@@ -188,7 +188,7 @@ def _marked(node: pytest.Item, keys: Mapping[str, object]) -> tuple[dict[str, ob
 # Stories as tests
 
 
-def _listed_stories(config: pytest.Config) -> frozenset[Path]:
+def listed_stories(config: pytest.Config) -> frozenset[Path]:
     """The files that the option `heek_stories` lists; raises pytest.UsageError if a pattern finds none."""
     if _STORIES not in config.stash:
         base = config.inipath.parent if config.inipath is not None else config.rootpath
@@ -207,7 +207,7 @@ def _listed_stories(config: pytest.Config) -> frozenset[Path]:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> StoryFile | None:
     if file_path.suffix != ".jsonl":
         return None
-    listed = file_path.resolve() in _listed_stories(parent.config)
+    listed = file_path.resolve() in listed_stories(parent.config)
     if not listed and not parent.session.isinitpath(file_path):
         return None
     from heek.testing.stories import StoryFile
