@@ -118,6 +118,7 @@ def test_every_dependency_is_in_its_lock() -> None:
 
     assert missing(project["dependencies"], "requirements.txt") == set()
     assert missing(project["dependencies"] + extras["dev"], "requirements-dev.txt") == set()
+    assert missing(extras["testing"], "requirements-dev.txt") == set()
     assert missing(extras["pi"], "requirements-pi.txt") == set()
     assert missing(extras["pi-legacy"], "requirements-pi-legacy.txt") == set()
 
