@@ -244,6 +244,63 @@ def test_what_a_mod_raises_is_shown(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*ERROR at teardown of test_mod*", ">*raise LookupError(*"])
 
 
+def test_a_table_that_a_mod_broke_hides_nothing(pytester: pytest.Pytester) -> None:
+    """Where a mod broke what is shown after a failure, the failure itself is still told."""
+    pytester.makepyfile(
+        """
+        import pytest
+        from heek.daemon import Daemon
+
+        class Blind(Daemon):
+            broken = False
+
+            @property
+            def image(self):
+                if self.broken:
+                    raise LookupError("no picture")
+                return super().image
+
+        @pytest.fixture
+        def table_daemon():
+            return Blind
+
+        def test_it(table, monkeypatch):
+            assert table.screen == "attract"
+            monkeypatch.setattr(Blind, "broken", True)
+            table.expect(screen="lobby")
+        """
+    )
+    result = run(pytester)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E *: the screen is attract, expected lobby",
+            "the table cannot be shown any more: LookupError('no picture')",
+        ]
+    )
+
+
+def test_a_failure_in_a_fixture_is_shown_too(pytester: pytest.Pytester) -> None:
+    """A fixture that seats players and expects what does not come shows the table as a test does."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def seated(table):
+            table.seat(1).press("pen")
+            table.expect(event="match_started")
+            return table
+
+        def test_it(seated):
+            pass
+        """
+    )
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*match_started*did not come*", "lamps: 1 taken, *", "OLED: lobby"])
+
+
 def test_a_set_up_that_fails_harms_nobody(pytester: pytest.Pytester) -> None:
     """200 tests claim the same pins, some fail in the midst of set-up, in any order, in parallel."""
     pytester.makepyfile(

@@ -224,12 +224,19 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed and report.when != "teardown":
         item.stash[_FAILED] = True
         if _TABLE in item.stash:
-            from heek.testing.showing import table_shown
-
-            table, folder = item.stash[_TABLE]
-            shown = table_shown(table, folder, picture=item.config.get_verbosity() >= 2)
-            report.sections.append(("table", shown))
+            report.sections.append(("table", _shown(item)))
     return report
+
+
+def _shown(item: pytest.Item) -> str:
+    """What the table of a failed test shows; a mod may have broken even that, and must not hide why."""
+    from heek.testing.showing import table_shown
+
+    table, folder = item.stash[_TABLE]
+    try:
+        return table_shown(table, folder, picture=item.config.get_verbosity() >= 2)
+    except Exception as error:
+        return f"the table cannot be shown any more: {error!r}"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -240,7 +247,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for report in reports
         if getattr(report, "when", None) in ("setup", "call")
         for name, value in getattr(report, "user_properties", ())
-        if name == CANNOT and (report.when == "call" or report.skipped)
+        if name == CANNOT
     )
     if reasons:
         terminalreporter.section(f"not on --table={terminalreporter.config.getoption('--table')}")
