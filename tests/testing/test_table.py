@@ -223,6 +223,25 @@ def test_trouble_in_words(table: Table) -> None:
     assert [event["event"] for event in table.events].count("table_started") == 2
 
 
+def test_expectations_in_the_dark_and_in_a_stall(table: Table) -> None:
+    """Without power nothing comes and the time passes; a look in a stall lasts until its end, and sees what stood."""
+    table.power_cut()
+    table.expect_no(event="seat_taken", within=2)
+    with pytest.raises(AssertionError, match=r"the screen is off, expected attract$"):
+        table.expect(screen="attract", within=3)
+    assert table.now == 6.0
+    table.power_on()
+    table.wait(1)
+    table.stall(5)
+    table.seat(1).press("pen")
+    pressed = table.now
+    table.wait(1)
+    assert table.lamp(1) == "free"
+    assert table.now == pytest.approx(pressed + 5, abs=0.0031)
+    taken = table.expect(event="seat_taken", within=0.1)
+    assert taken["at"] == pytest.approx(1.0, abs=0.0031)
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [

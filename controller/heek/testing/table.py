@@ -90,7 +90,10 @@ class Table:
         return SeatHands(self, self._seat(seat))
 
     def stall(self, seconds: float) -> None:
-        """From now on the program does nothing for so long; edges keep their stamps. Takes no time itself."""
+        """From now on the program does nothing for so long; edges keep their stamps. Takes no time itself.
+
+        Who looks meanwhile looks at its end, and sees what stood there all the time.
+        """
         __tracebackhide__ = True
         self._do({"stall": _plain(seconds)})
 
