@@ -70,6 +70,7 @@ class FakePanel:
 
     def __init__(self) -> None:
         self.there = True
+        self.dimmed = False
         self.opened = 0
         self.frames: list[bytes] = []
 
@@ -83,6 +84,11 @@ class FakePanel:
         if not self.there:
             raise OSError(121, "Remote I/O error")
         self.frames.append(image.tobytes())
+
+    def dim(self, dimmed: bool) -> None:
+        if not self.there:
+            raise OSError(121, "Remote I/O error")
+        self.dimmed = dimmed
 
     def close(self) -> None:
         """Its bus is given back."""

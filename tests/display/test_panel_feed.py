@@ -39,6 +39,7 @@ class Glass:
         self.there = True
         self.shown: list[bytes] = []
         self.closed = 0
+        self.dimmed = False
 
     def open(self, *_: object) -> Panel:
         if not self.there:
@@ -49,6 +50,9 @@ class Glass:
         if not self.there:
             raise OSError(121, "Remote I/O error")
         self.shown.append(image.tobytes())
+
+    def dim(self, dimmed: bool) -> None:
+        self.dimmed = dimmed
 
     def close(self) -> None:
         self.closed += 1

@@ -1,9 +1,15 @@
 """The OLED on its wire: opens the panel, sends what changed, and survives that it is lost.
 
-A panel is opened when there is first something to show. Any failure drops it; it is tried again after 1 s,
-then twice as long each time up to 30 s. A panel that was gone may have lost power and with it all settings,
-so coming back means building it anew, full initialisation and full frame. None of this reaches the game:
-`show` never raises for a panel, it says how things stand in `status`.
+A panel is opened when there is first something to show. luma builds it up and carries its bytes; what is
+sent after that is ours: `memory_diff` says which writes bring the panel's memory from one picture to the
+next. What is believed to be in that memory is forgotten before the first write and known again after the
+last, so a failure in between leaves no half belief, and after any start the whole frame is sent.
+
+Any failure drops the panel; it is tried again after 1 s, then twice as long each time up to 30 s. A panel
+that was gone may have lost power and with it all settings, so coming back means building it anew, full
+initialisation and full frame. None of this reaches the game: `show` never raises for a panel, it says how
+things stand in `status`. At the start of an outage, and only then, it looks round for the usual mix-ups: a
+panel that answers at its other address, buses that are there under other numbers.
 
 All methods but reading the public attributes belong on one worker thread: a full frame takes 25 to 100 ms
 on the wire, and a stalled bus far longer.
@@ -13,30 +19,43 @@ from __future__ import annotations
 
 import errno as errno_names
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from PIL import Image
 
 from heek.clock import SECOND, Duration, Instant
+from heek.display.memory_diff import PLANS
+from heek.display.panel_memory import SIZE_PX, packed
 from heek.errors import PanelError
 
 FIRST_RETRY: Final[Duration] = SECOND
 LONGEST_RETRY: Final[Duration] = 30 * SECOND
 DRIVERS: Final = ("ssd1306", "ssd1309", "sh1106", "dummy")
-SIZE_PX: Final = (128, 64)
+OTHER_ADDRESS: Final = {0x3C: 0x3D, 0x3D: 0x3C}
+"""What one resistor, or one jumper, on the back of a module makes of its address."""
+
+BRIGHT: Final = {"ssd1306": 0xCF, "ssd1309": 0xCF, "sh1106": 0x7F}
+"""Contrast that luma gives each controller at its start, 0 to 255."""
+DIM: Final = 0x10
+"""Contrast of a table where nobody plays: well below half the light, and read from across the table."""
 
 _NOP: Final = 0xE3
 """A command that changes nothing, on all three controllers: it asks whether the panel is there."""
 
 
 class Panel(Protocol):
-    """A panel that answers; both methods may raise OSError or luma's errors."""
+    """A panel that answers, bright from its start; all methods may raise OSError or luma's errors."""
 
     def display(self, image: Image.Image) -> None:
-        """Send one frame, mode "1", 128 x 64."""
+        """Show one picture, mode "1", 128 x 64."""
+
+    def dim(self, dimmed: bool) -> None:
+        """Shine with little light, or as usual again."""
 
     def close(self) -> None:
         """Give the bus back; sends nothing."""
@@ -72,6 +91,9 @@ class LumaPanel:
         module = import_module("luma.core.device" if driver == "dummy" else "luma.oled.device")
         device_class: Any = getattr(module, driver)
         self._serial = serial
+        self._driver, self._rotate = driver, rotate
+        self._plan = PLANS.get(driver)
+        self._memory: bytes | None = None
         self.device: Any = device_class.__new__(device_class)
         try:
             serial.command(_NOP)
@@ -84,7 +106,21 @@ class LumaPanel:
             raise
 
     def display(self, image: Image.Image) -> None:
-        self.device.display(image)
+        """Send what differs from the picture before; all of it after the start and after a failure."""
+        if self._plan is None:
+            self.device.display(image)
+            return
+        wanted = packed(image, self._rotate)
+        writes = self._plan(self._memory, wanted)
+        self._memory = None
+        for write in writes:
+            self.device.command(*write.command)
+            self.device.data(write.data)
+        self._memory = wanted
+
+    def dim(self, dimmed: bool) -> None:
+        if self._plan is not None:
+            self.device.contrast(DIM if dimmed else BRIGHT[self._driver])
 
     def close(self) -> None:
         """Give the bus back, and leave luma's hook nothing to do and next to nothing to keep."""
@@ -105,6 +141,24 @@ def open_luma(driver: str, bus: int, address: int, rotate: int) -> Panel:
     return LumaPanel(driver, serial, rotate)
 
 
+class I2cBuses:
+    """What else there is on this machine, for whoever looks for a panel where it is not."""
+
+    def numbers(self) -> list[int]:
+        """The buses that have a node in /dev, in order."""
+        found = (re.fullmatch(r"i2c-(\d+)", path.name) for path in Path("/dev").glob("i2c-*"))
+        return sorted(int(match[1]) for match in found if match)
+
+    def answers(self, bus: int, address: int) -> bool:
+        """Does anything answer at `address`? Reads a byte, which no device of ours minds; never raises."""
+        try:
+            with import_module("smbus2").SMBus(bus) as there:
+                there.read_byte(address)
+        except (OSError, ImportError):
+            return False
+        return True
+
+
 class Oled:
     """One panel that may come and go.
 
@@ -120,11 +174,14 @@ class Oled:
         rotate: int = 0,
         *,
         open_device: OpenDevice = open_luma,
+        buses: I2cBuses | None = None,
     ) -> None:
+        self._buses = I2cBuses() if buses is None else buses
         self._driver, self._bus, self._address, self._rotate = driver, bus, address, rotate
         self._open_device = open_device
         self._panel: Panel | None = None
-        self._on_panel: bytes | None = None
+        self._on_panel: tuple[bytes, bool] | None = None
+        self._dimmed = False
         self._wait: Duration = FIRST_RETRY
         self.status = PanelStatus(ok=True)
         self.retry_at: Instant | None = None
@@ -132,11 +189,11 @@ class Oled:
         self.frames_sent = 0
         self.failures = 0
 
-    def show(self, image: Image.Image, now: Instant) -> PanelStatus:
+    def show(self, image: Image.Image, now: Instant, *, dimmed: bool = False) -> PanelStatus:
         """Bring `image` (mode "1", 128 x 64) to the panel if it does not show it already; gives `status`.
 
-        While the panel is lost this only keeps the image, until `retry_at`. Raises ValueError for an image
-        of the wrong kind, and nothing for a panel.
+        `dimmed`: with little light. While the panel is lost this only keeps the image, until `retry_at`.
+        Raises ValueError for an image of the wrong kind, and nothing for a panel.
         """
         if image.mode != "1" or image.size != SIZE_PX:
             raise ValueError(
@@ -145,18 +202,23 @@ class Oled:
         self.last_image = image
         if self.retry_at is not None and now < self.retry_at:
             return self.status
-        dots = image.tobytes()
-        if self._panel is not None and dots == self._on_panel:
+        wanted = (image.tobytes(), dimmed)
+        if self._panel is not None and wanted == self._on_panel:
             return self.status
         try:
             if self._panel is None:
                 self._panel = self._open_device(self._driver, self._bus, self._address, self._rotate)
-            self._panel.display(image)
+                self._dimmed = False
+            if dimmed is not self._dimmed:
+                self._panel.dim(dimmed)
+                self._dimmed = dimmed
+            if self._on_panel is None or wanted[0] != self._on_panel[0]:
+                self._panel.display(image)
+                self.frames_sent += 1
         except Exception as error:
-            self._lose(_panel_error(error, self._bus, self._address), now)
+            self._lose(error, now)
         else:
-            self._on_panel = dots
-            self.frames_sent += 1
+            self._on_panel = wanted
             self._wait, self.retry_at = FIRST_RETRY, None
             if not self.status.ok:
                 self.status = PanelStatus(ok=True, since=now)
@@ -181,21 +243,22 @@ class Oled:
             # Nobody is left to tell: this is on the way out.
             self._drop()
         else:
-            self._on_panel = blank.tobytes()
+            self._on_panel = (blank.tobytes(), self._dimmed)
 
     def close(self) -> None:
         """Make the panel dark and give the bus back; never raises, and may be called twice."""
         self.clear()
         self._drop()
 
-    def _lose(self, error: PanelError, now: Instant) -> None:
+    def _lose(self, error: Exception, now: Instant) -> None:
         self._drop()
         self.failures += 1
         self.retry_at = now + self._wait
         self._wait = min(2 * self._wait, LONGEST_RETRY)
         if self.status.ok:
             # Only the first cause of an outage is told; what follows is mostly its echo.
-            self.status = PanelStatus(ok=False, text=str(error), since=now)
+            told = _panel_error(error, self._bus, self._address, self._buses)
+            self.status = PanelStatus(ok=False, text=str(told), since=now)
 
     def _drop(self) -> None:
         panel, self._panel, self._on_panel = self._panel, None, None
@@ -207,7 +270,7 @@ class Oled:
                 return
 
 
-def _panel_error(error: Exception, bus: int, address: int) -> PanelError:
+def _panel_error(error: Exception, bus: int, address: int, buses: I2cBuses) -> PanelError:
     """`error`, of luma or the bus, as one line that names the panel, the trouble and the remedy."""
     if isinstance(error, PanelError):
         return error
@@ -216,14 +279,21 @@ def _panel_error(error: Exception, bus: int, address: int) -> PanelError:
     kind = type(error).__name__
     if number == errno_names.ENOENT:
         remedy = "switch I2C on (dtparam=i2c_arm=on in config.txt) and reboot"
+        others = ", ".join(f"i2c-{each}" for each in buses.numbers())
+        if others:
+            remedy = f"there is {others}: set bus in [[display]] to the panel's, or {remedy}"
         text = f"{where}: there is no /dev/i2c-{bus}: {remedy}"
     elif number in (errno_names.EACCES, errno_names.EPERM) or kind == "DevicePermissionError":
         text = f"{where}: /dev/i2c-{bus} may not be opened: add the table's user to the group i2c"
     elif number is not None:
-        text = (
-            f"{where} does not answer (errno {number}, {os.strerror(number)}): "
-            f"check the wiring and `i2cdetect -y {bus}`"
-        )
+        other = OTHER_ADDRESS.get(address)
+        if other is not None and buses.answers(bus, other) and not buses.answers(bus, address):
+            remedy = (
+                f"something answers at 0x{other:02x}: if that is the panel, set address in [[display]] to it"
+            )
+        else:
+            remedy = f"check the wiring and `i2cdetect -y {bus}`"
+        text = f"{where} does not answer (errno {number}, {os.strerror(number)}): {remedy}"
     elif isinstance(error, ImportError):
         text = f"{where}: {error}: install heek with its dependencies again"
     else:

@@ -1,6 +1,7 @@
 """Hands pictures to the panels without ever waiting for one: the newest wins, frames are skipped.
 
-A full frame takes 23 ms on I2C at 400 kHz, and a panel that is pulled can hold a write much longer. So each
+A full frame takes 23 ms on I2C at 400 kHz, 93 ms at 100 kHz, and a panel that is pulled can hold a write much
+longer. So each
 panel is spoken to on an executor, one picture at a time; what is drawn meanwhile replaces what waits.
 """
 
@@ -26,7 +27,7 @@ class PanelFeed:
         self._executor = executor
         self._clock = clock
         self._wake = wake
-        self._wanted: Image.Image | None = None
+        self._wanted: tuple[Image.Image, bool] | None = None
         self._busy: Future[object] | None = None
 
     @property
@@ -34,9 +35,9 @@ class PanelFeed:
         """When a panel that failed is to be tried again; None: it works, or is at work."""
         return None if self._busy is not None else self.panel.retry_at
 
-    def show(self, image: Image.Image) -> None:
-        """Let the panel show `image` as soon as it can."""
-        self._wanted = image
+    def show(self, image: Image.Image, *, dimmed: bool = False) -> None:
+        """Let the panel show `image` as soon as it can, with little light if it is `dimmed`."""
+        self._wanted = (image, dimmed)
         self._next()
 
     def settle(self) -> None:
@@ -45,16 +46,16 @@ class PanelFeed:
             self._busy = None
             self._next()
 
-    def again(self, now: Instant, image: Image.Image) -> None:
+    def again(self, now: Instant, image: Image.Image, *, dimmed: bool = False) -> None:
         """Try a failed panel again with the picture of the moment, if it is time."""
         retry_at = self.retry_at
         if retry_at is not None and retry_at <= now:
-            self.show(image)
+            self.show(image, dimmed=dimmed)
 
-    def renew(self, image: Image.Image) -> None:
+    def renew(self, image: Image.Image, *, dimmed: bool = False) -> None:
         """Build the panel anew: one that lost its power for a moment answers again, but stays dark."""
         self._executor.submit(self.panel.renew)
-        self.show(image)
+        self.show(image, dimmed=dimmed)
 
     def close(self) -> None:
         """Blank the panel after what it is at; does not wait."""
@@ -64,8 +65,8 @@ class PanelFeed:
     def _next(self) -> None:
         if self._busy is not None or self._wanted is None:
             return
-        image, self._wanted = self._wanted, None
-        self._busy = self._executor.submit(self.panel.show, image, self._clock.now())
+        (image, dimmed), self._wanted = self._wanted, None
+        self._busy = self._executor.submit(self.panel.show, image, self._clock.now(), dimmed=dimmed)
         if self._busy.done():
             self._busy = None
         else:

@@ -99,6 +99,11 @@ class _StoryPanel:
             raise OSError(errno.EREMOTEIO, os.strerror(errno.EREMOTEIO))
         self._panel.display(image)
 
+    def dim(self, dimmed: bool) -> None:
+        if not self._answers():
+            raise OSError(errno.EREMOTEIO, os.strerror(errno.EREMOTEIO))
+        self._panel.dim(dimmed)
+
     def close(self) -> None:
         self._panel.close()
 
