@@ -28,6 +28,23 @@ def test_any_view_can_be_drawn(view: View, now: int) -> None:
     assert (picture.mode, picture.size) == ("1", (128, 64))
 
 
+@given(view=views, now=instants)
+@settings(max_examples=150, deadline=None)
+def test_any_view_leaves_the_margins_dark(view: View, now: int) -> None:
+    """Proves that the picture may move by its margins, and that nothing lit is cut off then."""
+    left, _, right, bottom = draw(screen(view, now, table="T" * 24)).getbbox() or (64, 32, 64, 32)
+    assert left >= table_top.MARGIN_LEFT_PX
+    assert right <= 128 - table_top.MARGIN_RIGHT_PX
+    assert bottom <= 64 - table_top.MARGIN_BELOW_PX
+
+
+@pytest.mark.parametrize("name", moments())
+def test_every_golden_screen_leaves_the_margins_dark(name: str) -> None:
+    """Proves the same of the screens with the most on them."""
+    left, _, right, bottom = draw(screen_of(name)).getbbox() or (64, 32, 64, 32)
+    assert (left >= 1, right <= 127, bottom <= 63) == (True, True, True)
+
+
 def test_equal_screens_share_one_picture() -> None:
     """Proves that a screen that comes back is not drawn again."""
     assert draw(screen_of("reveal")) is draw(screen_of("reveal"))
@@ -92,16 +109,16 @@ def test_winners_look_different_from_losers() -> None:
 def test_no_digit_is_another_upside_down() -> None:
     """Proves that a digit read from the far side is no other digit, 6 and 9 included."""
     for one, other in combinations(range(10), 2):
-        turned = glyphs.turned(glyphs.number(other, 54), 2)
-        assert difference(glyphs.number(one, 54).resize((32, 48)), turned.resize((32, 48))) > 60, (one, other)
+        turned = glyphs.turned(glyphs.number(other, 55), 2)
+        assert difference(glyphs.number(one, 55).resize((32, 48)), turned.resize((32, 48))) > 60, (one, other)
 
 
 def test_countdown_digits_are_as_tall_as_the_free_screen() -> None:
     """Proves that a digit fills its height to the dot, so nothing is wasted above seat 1's side."""
     for digit in range(10):
-        box = glyphs.number(digit, 54).getbbox()
+        box = glyphs.number(digit, drawing._DIGIT_PX).getbbox()
         assert box is not None
-        assert box[3] - box[1] >= 53
+        assert box[3] - box[1] == drawing._DIGIT_PX == 55
 
 
 def test_quarter_turns_come_back() -> None:

@@ -47,9 +47,9 @@ VOID_WORDS: Final = {
 }
 """Why a match was void, in words, because no glyph can say it."""
 
-_DIGIT_PX: Final = 54
+_DIGIT_PX: Final = 55
 """The countdown's digit: as tall as the screen less the side of seat 1 below it."""
-_TWO_DIGITS_PX: Final = 42
+_TWO_DIGITS_PX: Final = 37
 _ARROWS: Final[dict[Seat, Place]] = {1: (64, 47), 2: (34, 37), 3: (38, 26), 4: (89, 26), 5: (93, 37)}
 """Where the arrow to a leaver's side stands."""
 _FAULT_STEPS: Final = ((0, 0), (1, 1), (0, 2), (-1, 1))
@@ -64,7 +64,7 @@ def draw(screen: Screen) -> Image.Image:
     image = Image.new("1", (WIDTH_PX, HEIGHT_PX))
     _paint(screen, image)
     if screen.not_saving:
-        _stamp(image, glyphs.sign("not_saving"), (WIDTH_PX - 9, HEIGHT_PX - 9))
+        _stamp(image, glyphs.sign("not_saving"), (WIDTH_PX - 10, HEIGHT_PX - 10))
     return image
 
 
@@ -79,7 +79,7 @@ def _attract(screen: Attract, image: Image.Image) -> None:
     frame = screen.frame
     for index, kind in enumerate(KINDS):
         angle = 2 * math.pi * (frame / ATTRACT_FRAMES + index / 3)
-        x = min(max(64 - 76 * math.sin(angle), 8), 119)
+        x = min(max(64 - 76 * math.sin(angle), 9), 118)
         y = min(max(32 + 36 * math.cos(angle), 9), 54)
         turns = round(4 * (frame / ATTRACT_FRAMES + index / 3)) % 4
         _centred(image, glyphs.kind(kind, glyphs.MEDIUM_PX, turns), (round(x), round(y)))
@@ -89,7 +89,7 @@ def _attract(screen: Attract, image: Image.Image) -> None:
     words = glyphs.turned(words, 2 if frame >= ATTRACT_FRAMES // 2 else 0)
     # They drift as far as the glyphs leave room, so that no dot is lit for most of the day.
     down = round((2 if names_turn else 4) * math.sin(4 * math.pi * frame / ATTRACT_FRAMES))
-    right = round(1.6 * math.sin(10 * math.pi * frame / ATTRACT_FRAMES))
+    right = round(math.sin(10 * math.pi * frame / ATTRACT_FRAMES))
     _centred(image, words, (MIDDLE_PX + right, 32 + down))
 
 
@@ -164,7 +164,7 @@ def _throw(screen: Throw, image: Image.Image) -> None:
 @_paint.register
 def _countdown(screen: Countdown, image: Image.Image) -> None:
     tall = _DIGIT_PX if screen.seconds < 10 else _TWO_DIGITS_PX
-    _centred(image, glyphs.number(screen.seconds, tall), (MIDDLE_PX, _DIGIT_PX - (tall + 1) // 2))
+    _centred(image, glyphs.number(screen.seconds, tall), (MIDDLE_PX, _DIGIT_PX // 2 - (tall < _DIGIT_PX)))
     _sides(image, screen.marks)
     if screen.sudden_death:
         for x in (34, 94):
@@ -314,7 +314,9 @@ def _sides(image: Image.Image, marks: tuple[Mark, ...]) -> None:
 def _boxed(image: Image.Image, text: str, middle: Place) -> None:
     """Black on a lit box with a dark rim, whatever lies below."""
     letters = font.rendered(text)
-    left, top = middle[0] - letters.width // 2, middle[1] - font.CAPITAL_PX // 2
+    left = max(middle[0] - letters.width // 2, table_top.MARGIN_LEFT_PX + 3)
+    left = min(left, WIDTH_PX - table_top.MARGIN_RIGHT_PX - 3 - letters.width)
+    top = min(middle[1] - font.CAPITAL_PX // 2, HEIGHT_PX - table_top.MARGIN_BELOW_PX - 2 - font.CAPITAL_PX)
     right, bottom = left + letters.width, top + font.CAPITAL_PX
     image.paste(0, (left - 4, top - 3, right + 4, bottom + 3))
     image.paste(255, (left - 3, top - 2, right + 3, bottom + 2))

@@ -248,54 +248,68 @@ def _shape(which: Kind, size: int) -> Image.Image:
     return bitmap
 
 
-# Strokes of the big digits in a box 20 wide and 32 high, chamfered like letters cut in stone.
+# Strokes of the big digits in a box 20 wide and 32 high, chamfered like letters cut in stone. All share their
+# bars and uprights, so that from one second to the next only what differs is sent to the panel.
 _Path = tuple[tuple[float, float], ...]
 _DIGITS: Final[dict[str, tuple[_Path, ...]]] = {
-    "0": (((6, 0), (14, 0), (20, 6), (20, 26), (14, 32), (6, 32), (0, 26), (0, 6), (6, 0)),),
-    "1": (((3, 6), (11, 0), (11, 32)), ((3, 32), (19, 32))),
-    "2": (((0, 6), (6, 0), (14, 0), (20, 6), (20, 11), (0, 32), (20, 32)),),
+    "0": (((4, 0), (16, 0), (20, 4), (20, 28), (16, 32), (4, 32), (0, 28), (0, 4), (4, 0), (16, 0)),),
+    "1": (((13, 3), (17, 0), (20, 0), (20, 32)),),
+    "2": (((0, 0), (16, 0), (20, 4), (20, 12), (16, 16), (4, 16), (0, 20), (0, 32), (20, 32)),),
     "3": (
-        ((0, 4), (4, 0), (15, 0), (20, 5), (20, 10.5), (15, 15.5), (8, 15.5)),
-        ((15, 15.5), (20, 20.5), (20, 27), (15, 32), (4, 32), (0, 28)),
+        ((0, 0), (16, 0), (20, 4), (20, 12), (16, 16), (5, 16)),
+        ((16, 16), (20, 20), (20, 28), (16, 32), (0, 32)),
     ),
-    "4": (((14, 32), (14, 0), (0, 23), (20, 23)),),
-    "5": (((19, 0), (1, 0), (1, 14), (14, 14), (20, 20), (20, 26), (14, 32), (4, 32), (0, 28)),),
-    "6": (((17, 0), (10, 0), (0, 11), (0, 26), (6, 32), (14, 32), (20, 26), (20, 20), (14, 14), (1, 14)),),
-    "7": (((0, 0), (20, 0), (7, 32)),),
+    "4": (((0, 0), (0, 12), (4, 16), (20, 16)), ((20, 0), (20, 32))),
+    "5": (((20, 0), (0, 0), (0, 16), (16, 16), (20, 20), (20, 28), (16, 32), (0, 32)),),
+    "6": (((20, 0), (0, 0), (0, 32), (20, 32), (20, 16), (0, 16)),),
+    "7": (((0, 0), (20, 0), (20, 32)),),
     "8": (
-        ((5, 0), (15, 0), (19, 4), (19, 11), (15, 15), (5, 15), (1, 11), (1, 4), (5, 0)),
-        ((5, 15), (0, 20), (0, 27), (5, 32), (15, 32), (20, 27), (20, 20), (15, 15)),
+        ((4, 0), (16, 0), (20, 4), (20, 12), (16, 16), (4, 16), (0, 12), (0, 4), (4, 0), (16, 0)),
+        ((4, 16), (16, 16), (20, 20), (20, 28), (16, 32), (4, 32), (0, 28), (0, 20), (4, 16), (16, 16)),
     ),
-    "9": (((3, 32), (10, 32), (20, 21), (20, 6), (14, 0), (6, 0), (0, 6), (0, 12), (6, 18), (19, 18)),),
+    "9": (((0, 32), (16, 32), (20, 28), (20, 4), (16, 0), (4, 0), (0, 4), (0, 12), (4, 16), (20, 16)),),
 }
 
 
 @lru_cache(maxsize=128)
 def number(value: int, height: int) -> Image.Image:
-    """A whole number of 0 or more in digits `height` px tall, strokes a sixth of that thick.
+    """A whole number of 0 or more in digits `height` px tall.
 
-    A 6 or 9 that stands alone is underlined, as on a billiard ball: people read it from both sides.
+    Bars are about an eighth of that thick and uprights a little more. Of 55 and 37 px the three bars of all
+    digits lie 8 px apart or a multiple of that, so each keeps to one page of the panel's memory. A 6 or 9
+    that stands alone is underlined, as on a billiard ball: people read it from both sides. Its lower half
+    makes room, the upper one stays as it is.
     """
     text = str(value)
-    stroke = max(3, round(height / 6.2))
-    under = value in (6, 9)
-    tall = height - (stroke // 2 + 4 if under else 0)
-    scale = (tall - stroke) / 32
-    digit_px, gap_px = round(20 * scale) + stroke, max(2, stroke // 2)
+    stroke = max(3, round(height / 7.6))
+    upright = round(1.2 * stroke)
+    digit_px, gap_px = round(0.5 * height), max(2, stroke // 2 + 1)
     width = len(text) * (digit_px + gap_px) - gap_px
-    fine = Image.new("L", (width * _FINE, height * _FINE))
+    down = (height - stroke) / 32
+    under = stroke + 1 if value in (6, 9) else 0
+    lower = down - under / 16
+    # A drawing that is narrower than it shall be, by what makes uprights thicker than bars.
+    narrow = stroke / upright
+    fine = Image.new("L", (round(width * narrow * _FINE), height * _FINE))
     draw = ImageDraw.Draw(fine)
+    r = stroke * _FINE / 2
     for index, figure in enumerate(text):
-        left = index * (digit_px + gap_px) + stroke / 2
+        left = index * (digit_px + gap_px) + upright / 2
+        across = (digit_px - upright) / 20
         for path in _DIGITS[figure]:
-            points = [((left + x * scale) * _FINE, (stroke / 2 + y * scale) * _FINE) for x, y in path]
+            points = [
+                (
+                    (left + x * across) * narrow * _FINE,
+                    (stroke / 2 + min(y, 16) * down + max(0, y - 16) * lower) * _FINE,
+                )
+                for x, y in path
+            ]
             draw.line(points, fill=255, width=stroke * _FINE, joint="curve")
-            r = stroke * _FINE / 2
             for x, y in (points[0], points[-1]):
-                draw.ellipse((x - r, y - r, x + r, y + r), fill=255)
+                draw.rectangle((x - r, y - r, x + r - 1, y + r - 1), fill=255)
     if under:
-        bar = ((height - stroke // 2 - 1) * _FINE, height * _FINE - 1)
-        draw.rectangle((stroke * _FINE // 2, bar[0], (width - stroke / 2) * _FINE, bar[1]), fill=255)
+        top = (height - stroke + 1) * _FINE
+        draw.rectangle((fine.width // 2, top, fine.width, height * _FINE - 1), fill=255)
     return cut_down(fine, (width, height))
 
 
