@@ -1,4 +1,8 @@
-"""Brings lamps and panels up to the view: works out what they show, and sends only what looks different."""
+"""Brings lamps and panels up to the view: works out what they show, and sends only what looks different.
+
+The picture is that of the screen as `burn_in` lets it stand: moved by a pixel, with little light, or dark.
+The page shows the same picture, but always with its full light.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from PIL import Image
 
 from heek.clock import Clock, Duration, Instant
 from heek.config import Config
+from heek.display.burn_in import Light, Standing, standing, stood
 from heek.display.drawing import draw
 from heek.display.faces import Screen
 from heek.display.panel_feed import PanelFeed
@@ -44,7 +49,8 @@ class Painting:
         self._stations = config.wired
         self._cycle, self._name = config.ahyoheek.cycle, config.table.name
         self._painted: View | None = None
-        self._drawn: Screen | None = None
+        self._drawn: tuple[Screen | None, Standing] | None = None
+        self._dimmed = False
         self._drawn_until: Instant | None = None
         self._panel_failed: dict[int, bool] = {}
         self.image = Image.new("1", (128, 64))
@@ -77,7 +83,7 @@ class Painting:
             changes.append(self._drawn_until)
         for number, feed in enumerate(self._feeds):
             feed.settle()
-            feed.again(now, self.image)
+            feed.again(now, self.image, dimmed=self._dimmed)
             retry_at = feed.retry_at
             # Not by `retry_at`: while a lost panel is being tried again there is none.
             self._report_panel(number, failed=not feed.panel.status.ok)
@@ -88,13 +94,18 @@ class Painting:
     def _draw(self, view: View, now: Instant) -> None:
         """Work out the screen, and until when it stays; only one that looks different is drawn and sent."""
         cycle, name = self._cycle, self._name
-        seen = screen(view, now, cycle, name)
-        self._drawn_until = next_change(view, now, cycle, name)
-        if seen != self._drawn:
-            self._drawn = seen
-            self.image = draw(seen)
+        how, self._drawn_until = standing(view, now)
+        seen = None
+        if how.light is not Light.DARK:
+            seen = screen(view, now, cycle, name)
+            changes = (self._drawn_until, next_change(view, now, cycle, name))
+            self._drawn_until = min((at for at in changes if at is not None), default=None)
+        if (seen, how) != self._drawn:
+            self._drawn = (seen, how)
+            self._dimmed = how.light is not Light.BRIGHT
+            self.image = stood(self.image if seen is None else draw(seen), how)
             for feed in self._feeds:
-                feed.show(self.image)
+                feed.show(self.image, dimmed=self._dimmed)
 
     def _report_panel(self, number: int, *, failed: bool) -> None:
         if self._panel_failed.get(number, False) is not failed:
@@ -108,7 +119,7 @@ class Painting:
     def renew(self) -> None:
         """Build every panel anew, as one may have lost its power for a moment."""
         for feed in self._feeds:
-            feed.renew(self.image)
+            feed.renew(self.image, dimmed=self._dimmed)
 
     def close(self) -> None:
         """Blank every panel; does not wait for it."""

@@ -42,12 +42,13 @@ from heek.kinds import KINDS, Kind, Seat
 from heek.session.phases import Phase
 from heek.session.view import SeatState, SeatView, View
 
-__all__ = ["Screen", "next_change", "screen"]
+__all__ = ["FAULT_PAGE", "Screen", "fault_pages", "next_change", "screen"]
 
 _BLINK: Final[Duration] = 500 * MILLISECOND
 _NAME_PAGE: Final[Duration] = 2 * SECOND
 _RULES_PAGE: Final[Duration] = 4 * SECOND
-_FAULT_PAGE: Final[Duration] = 3 * SECOND
+FAULT_PAGE: Final[Duration] = 3 * SECOND
+"""How long the fault screen tells of one fault before it tells of the next."""
 _THROWS_FIRST: Final[Duration] = 2500 * MILLISECOND
 _RULES_PAGES: Final = 3
 """One more where there may be bots."""
@@ -117,6 +118,11 @@ def next_change(view: View, now: Instant, cycle: str = "pen-page-beetle", table:
     return None
 
 
+def fault_pages(view: View) -> int:
+    """How many faults the attract screen has to tell instead, one after the other; 0: none."""
+    return len(_faults(view))
+
+
 _LEAVING_MAY_COVER: Final = frozenset({Phase.LOBBY, Phase.THROW, Phase.RESUME})
 _MOST_TICKS: Final = 64
 """Ticks without a visible change after which a screen counts as still: more than any of them has."""
@@ -129,7 +135,7 @@ def _ticks(view: View, now: Instant) -> Iterator[Instant]:
         if row.leaves_at is not None:
             yield from _next_second(row.leaves_at, now)
     if view.phase is Phase.ATTRACT:
-        yield _next_of(since, _FAULT_PAGE if _faults(view) else SECOND, now)
+        yield _next_of(since, FAULT_PAGE if _faults(view) else SECOND, now)
     elif view.phase in (Phase.LOBBY, Phase.RESUME):
         if any(row.state is SeatState.UNCONFIRMED for row in view.seats):
             yield _next_of(since, _BLINK, now)
@@ -239,7 +245,7 @@ def _attract(view: View, now: Instant, table: str) -> Screen:
     if not faults:
         frame = (now - view.since) // SECOND % ATTRACT_FRAMES
         return Attract(marks=(), not_saving=False, frame=frame, table=table)
-    page = (now - view.since) // _FAULT_PAGE
+    page = (now - view.since) // FAULT_PAGE
     seat, buttons = faults[page % len(faults)]
     return Fault(
         marks=_marks(view, now),
