@@ -91,6 +91,17 @@ def test_an_empty_table_dims_then_goes_dark() -> None:
     assert standing(ATTRACT, T0 + DAY) == (Standing(light=Light.DARK), None)
 
 
+def test_each_change_of_the_light_is_foretold() -> None:
+    """Proves that whoever asks again at each instant that is named sees the light change when it does."""
+    at, seen = T0, {}
+    until: int | None = at
+    while until is not None:
+        at = until
+        how, until = standing(ATTRACT, at)
+        seen.setdefault(how.light, at)
+    assert seen == {Light.BRIGHT: T0, Light.DIM: T0 + DIM_AFTER, Light.DARK: T0 + DARK_AFTER}
+
+
 @pytest.mark.parametrize("phase", [each for each in Phase if each is not Phase.ATTRACT])
 def test_only_attract_goes_dark(phase: Phase) -> None:
     """Proves that whoever sits at the table always has a picture, however long they wait."""

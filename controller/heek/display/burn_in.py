@@ -75,7 +75,7 @@ def standing(view: View, now: Instant) -> tuple[Standing, Instant | None]:
     """How the screen of `view` is shown at `now`, and when that may change by itself; None: never."""
     waiting = view.phase in _WAITING
     # A countdown that runs in the lobby says that somebody has just done something.
-    idle = waiting and (view.until is None or view.phase is Phase.THROW)
+    idle = waiting and view.until is None
     quiet = now - view.since
     if view.phase is Phase.ATTRACT and quiet >= DARK_AFTER:
         return _at_night(view, now)
