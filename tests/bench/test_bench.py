@@ -30,6 +30,9 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
         "thousand_matches",
         "start_to_ready",
         "memory",
+        "panel_cpu_ssd1306",
+        "panel_bytes_sh1106",
+        "panel_hand_over",
         "idle",
     } <= (set(body["figures"]))
     shown = capsys.readouterr().out

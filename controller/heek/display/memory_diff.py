@@ -24,17 +24,16 @@ The best set of windows is a covering problem for which no quick answer is known
 come by cutting twice: where nothing changes over 7 columns or more they fall out (a window across them would
 weigh more than two), each part is cut into bands of pages, and each band into columns. The bands are the best
 ones (all ways to cut 8 pages are weighed). A page by itself is a band and the whole part is one, so this is
-never dearer than runs by pages, nor than the whole frame. Where more than a quarter of the frame changes the
-bands save a twentieth of the wire's time and cost more than that of the processor's: then it is runs by
-pages, or the whole frame, whichever is cheaper.
+never dearer than runs by pages, nor than the whole frame. Where more than a sixteenth of the frame changes
+the bands save some hundredths of the wire's time and cost as much of the processor's as all the rest: then it
+is runs by pages, or the whole frame, whichever is cheaper.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from heek.display.panel_memory import BYTES, COLUMNS, PAGES
 
@@ -48,17 +47,11 @@ SH1106_OFFSET: Final = 2
 """Columns of an SH1106's memory that lie left of the glass."""
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One command and the data that belongs to it."""
+class Write(NamedTuple):
+    """One command and the data that belongs to it; a tuple, as a frame makes dozens."""
 
     command: tuple[int, ...]
     data: bytes
-
-    @property
-    def bit_times(self) -> int:
-        """What both messages take on the wire, in bits: 2.5 us each at 400 kHz."""
-        return message_bit_times(len(self.command)) + message_bit_times(len(self.data))
 
 
 Writes: TypeAlias = tuple[Write, ...]
@@ -79,10 +72,11 @@ def message_bit_times(payload: int) -> int:
 
 
 def bit_times(writes: Iterable[Write]) -> int:
-    """Bits on the wire for all of `writes`."""
-    return sum(write.bit_times for write in writes)
+    """Bits on the wire for all of `writes`, two messages each: 2.5 us a bit at 400 kHz."""
+    return sum([_EMPTY_BITS + 9 * (len(command) + len(data)) for command, data in writes])
 
 
+_EMPTY_BITS: Final = 2 * message_bit_times(0)
 _WINDOW_BITS: Final = message_bit_times(6) + message_bit_times(0)
 """What a window costs beside its data, in bits."""
 _RUN_BITS: Final = message_bit_times(3) + message_bit_times(0)
@@ -100,10 +94,12 @@ def _runs(bits: int, height: int) -> re.Pattern[bytes]:
 
 _SH1106_RUNS: Final = _runs(_RUN_BITS, 1)
 _BANDS: Final = tuple(_runs(_WINDOW_BITS, height) for height in range(1, PAGES + 1))
+_WHOLE_BITS: Final = _WINDOW_BITS + 9 * BYTES
+_WHOLE_BY_RUNS_BITS: Final = PAGES * (_RUN_BITS + 9 * COLUMNS)
 _WHOLE: Final = (0, PAGES - 1, 0, COLUMNS - 1)
 _NOTHING: Final = bytes(COLUMNS)
-_MANY: Final = BYTES // 4
-"""Changed bytes beyond which the search for the best bands takes longer than what it saves on the wire."""
+_MANY: Final = BYTES // 16
+"""Changed bytes beyond which the search for the best bands saves too little on the wire for what it takes."""
 _PARTS: Final = _BANDS[0]
 """Changes further apart than a single page would bridge have nothing to do with each other in any page."""
 
@@ -115,45 +111,43 @@ def by_windows(old: bytes | None, new: bytes) -> Writes:
     if old == new:
         return ()
     pages = _changed(old, new)
-    if sum(COLUMNS - page.count(0) for page in pages if page) > _MANY:
-        windows = [
-            (page, page, found.start(), found.end() - 1)
-            for page, changed in enumerate(pages)
-            if changed
-            for found in _BANDS[0].finditer(changed)
-        ]
+    if sum([COLUMNS - page.count(0) for page in pages if page]) > _MANY:
+        writes = []
+        for page, changed in enumerate(pages):
+            if changed:
+                start = COLUMNS * page
+                for found in _BANDS[0].finditer(changed):
+                    left, end = found.span()
+                    command = (_COLUMN_ADDRESS, left, end - 1, _PAGE_ADDRESS, page, page)
+                    writes.append(Write(command, new[start + left : start + end]))
     else:
         numbers = [int.from_bytes(page) for page in pages]
         everywhere = 0
         for number in numbers:
             everywhere |= number
-        windows = []
-        for found in _PARTS.finditer(everywhere.to_bytes(COLUMNS)):
-            windows += _banded(numbers, *found.span())
-    return _or_whole(tuple([_window(window, new) for window in windows]), (_window(_WHOLE, new),))
+        parts = _PARTS.finditer(everywhere.to_bytes(COLUMNS))
+        windows = [window for part in parts for window in _banded(numbers, *part.span())]
+        writes = [_window(window, new) for window in windows]
+    return tuple(writes) if bit_times(writes) <= _WHOLE_BITS else by_windows(None, new)
 
 
 def by_page_runs(old: bytes | None, new: bytes) -> Writes:
     """The writes for an SH1106."""
-    if old == new:
-        return ()
     if old is None:
         return tuple([_run(page, 0, COLUMNS, new) for page in range(PAGES)])
-    runs = [
+    if old == new:
+        return ()
+    writes = [
         _run(page, *found.span(), new)
         for page, changed in enumerate(_changed(old, new))
         if changed
         for found in _SH1106_RUNS.finditer(changed)
     ]
-    return _or_whole(tuple(runs), by_page_runs(None, new)) if len(runs) > PAGES else tuple(runs)
+    return tuple(writes) if bit_times(writes) <= _WHOLE_BY_RUNS_BITS else by_page_runs(None, new)
 
 
 PLANS: Final[dict[str, Plan]] = {"ssd1306": by_windows, "ssd1309": by_windows, "sh1106": by_page_runs}
 """How each driver of `[[display]]` is written to."""
-
-
-def _or_whole(writes: Writes, whole: Writes) -> Writes:
-    return writes if bit_times(writes) <= bit_times(whole) else whole
 
 
 def _changed(old: bytes, new: bytes) -> list[bytes]:
@@ -204,12 +198,13 @@ def _banded(pages: Sequence[int], left: int, right: int) -> Iterator[_Window]:
 
 def _window(window: _Window, new: bytes) -> Write:
     top, bottom, left, right = window
-    return Write(
-        (_COLUMN_ADDRESS, left, right, _PAGE_ADDRESS, top, bottom),
-        b"".join(
+    if top == bottom:
+        data = new[COLUMNS * top + left : COLUMNS * top + right + 1]
+    else:
+        data = b"".join(
             [new[COLUMNS * page + left : COLUMNS * page + right + 1] for page in range(top, bottom + 1)]
-        ),
-    )
+        )
+    return Write((_COLUMN_ADDRESS, left, right, _PAGE_ADDRESS, top, bottom), data)
 
 
 def _run(page: int, start: int, end: int, new: bytes) -> Write:

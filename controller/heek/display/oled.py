@@ -113,9 +113,9 @@ class LumaPanel:
         wanted = packed(image, self._rotate)
         writes = self._plan(self._memory, wanted)
         self._memory = None
-        for write in writes:
-            self.device.command(*write.command)
-            self.device.data(write.data)
+        for command, data in writes:
+            self.device.command(*command)
+            self.device.data(data)
         self._memory = wanted
 
     def dim(self, dimmed: bool) -> None:
