@@ -108,6 +108,7 @@ class Rig:
         panel: Executor | None = None,
         panels: int = 1,
         there: bool = True,
+        open_oled: Callable[[], Oled] | None = None,
         **keys: object,
     ) -> None:
         self.clock = ManualClock()
@@ -138,6 +139,8 @@ class Rig:
             return self.factory
 
         def open_panel(display: DisplayConfig) -> Oled:
+            if open_oled is not None:
+                return open_oled()
             open_device = unopened.popleft().open
             return Oled(display.driver, display.bus, display.address, display.rotate, open_device=open_device)
 
