@@ -52,6 +52,8 @@ class Glass:
         self.shown.append(image.tobytes())
 
     def dim(self, dimmed: bool) -> None:
+        if not self.there:
+            raise OSError(121, "Remote I/O error")
         self.dimmed = dimmed
 
     def close(self) -> None:
@@ -93,6 +95,30 @@ def test_the_newest_wins_and_frames_are_skipped() -> None:
     bench.feed.settle()
     assert bench.saw(1, 4)
     assert not hand.waiting
+
+
+def test_the_light_goes_with_its_picture() -> None:
+    """A picture that waits is shown with the light that it was given, and so is one that is tried again."""
+    hand = Hand()
+    bench = Bench(hand)
+    bench.feed.show(picture(1))
+    bench.feed.show(picture(2), dimmed=True)
+    hand.step()
+    assert not bench.glass.dimmed
+    bench.feed.settle()
+    hand.step()
+    assert bench.glass.dimmed
+    bench.feed.settle()
+    bench.glass.there = False
+    bench.feed.show(picture(3))
+    hand.step()
+    bench.feed.settle()
+    bench.glass.there, bench.glass.dimmed = True, False
+    bench.clock.advance_to(SECOND)
+    bench.feed.again(SECOND, picture(3), dimmed=True)
+    hand.step()
+    assert bench.glass.dimmed
+    assert bench.saw(1, 2, 3)
 
 
 def test_nothing_is_sent_before_the_last_is_settled() -> None:

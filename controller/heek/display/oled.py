@@ -114,8 +114,9 @@ class LumaPanel:
         writes = self._plan(self._memory, wanted)
         self._memory = None
         for command, data in writes:
-            self.device.command(*command)
-            self.device.data(data)
+            # What the device's own `command` and `data` hand on to, with dozens of calls less a frame.
+            self._serial.command(*command)
+            self._serial.data(data)
         self._memory = wanted
 
     def dim(self, dimmed: bool) -> None:
