@@ -24,9 +24,11 @@ The best set of windows is a covering problem for which no quick answer is known
 come by cutting twice: where nothing changes over 7 columns or more they fall out (a window across them would
 weigh more than two), each part is cut into bands of pages, and each band into columns. The bands are the best
 ones (all ways to cut 8 pages are weighed). A page by itself is a band and the whole part is one, so this is
-never dearer than runs by pages, nor than the whole frame. Where more than a sixteenth of the frame changes
-the bands save some hundredths of the wire's time and cost as much of the processor's as all the rest: then it
-is runs by pages, or the whole frame, whichever is cheaper.
+never dearer than runs by pages, nor than the whole frame.
+
+The bands save up to a quarter of the wire's time where little changes, a pip or a word, but 2 % through a
+whole match, and looking for them takes as much of the processor's time as all the rest. So where more than a
+thirty-second of the frame changes it is runs by pages, or the whole frame, whichever is cheaper.
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ _WHOLE_BITS: Final = _WINDOW_BITS + 9 * BYTES
 _WHOLE_BY_RUNS_BITS: Final = PAGES * (_RUN_BITS + 9 * COLUMNS)
 _WHOLE: Final = (0, PAGES - 1, 0, COLUMNS - 1)
 _NOTHING: Final = bytes(COLUMNS)
-_MANY: Final = BYTES // 16
+_MANY: Final = BYTES // 32
 """Changed bytes beyond which the search for the best bands saves too little on the wire for what it takes."""
 _PARTS: Final = _BANDS[0]
 """Changes further apart than a single page would bridge have nothing to do with each other in any page."""
