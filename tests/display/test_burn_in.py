@@ -181,8 +181,9 @@ class NoLamps:
 
     led_pwm = True
 
-    def light(self, seat: int, level: float) -> None:
+    def light(self, *_: object) -> bool:
         """Nothing burns in there."""
+        return False
 
 
 class Bench:
@@ -195,7 +196,13 @@ class Bench:
             Oled(open_device=self.panes.open), executor or InlineExecutor(), self.clock, lambda: None
         )
         config = from_keys({"stations.backend": "mock"}, "test")
-        self.painting = Painting(NoLamps(), [feed], config)  # type: ignore[arg-type]
+        self.painting = Painting(
+            NoLamps(),  # type: ignore[arg-type]
+            [feed],
+            config,
+            self.clock,
+            lambda _: None,
+        )
         self.turns = 0
 
     def show(self, view: View, until: int) -> None:

@@ -224,7 +224,7 @@ def test_trouble_in_words(table: Table) -> None:
 
 
 def test_expectations_in_the_dark_and_in_a_stall(table: Table) -> None:
-    """Without power nothing comes and the time passes; a look in a stall lasts until its end, and sees what stood."""
+    """In the dark nothing comes and time passes; a look in a stall lasts to its end, and sees what stood."""
     table.power_cut()
     table.expect_no(event="seat_taken", within=2)
     with pytest.raises(AssertionError, match=r"the screen is off, expected attract$"):
