@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A shared machine stands still for a second now and then: no example fails for having taken long.
+settings.register_profile("heek", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("heek")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -123,7 +123,7 @@ def _match_faults(events: Sequence[dict[str, Any]]) -> Iterator[str]:
                 if name == "match_won" and sum(event["deltas"].values()) < 0:
                     yield f"event {seq}: deltas sum to {sum(event['deltas'].values())}"
             case _:
-                if name not in ("contact_stuck", "contact_healed") and any(
+                if name not in ("contact_stuck", "contact_faulty", "contact_healed") and any(
                     f'"{kind}"' in json.dumps(event) for kind in KINDS
                 ):
                     yield f"event {seq}: names a throw outside a reveal"

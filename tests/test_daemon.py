@@ -701,6 +701,72 @@ def test_an_edge_that_waits_goes_before_the_end_of_settling(rig: Callable[..., R
     assert table.told("round_revealed")[0]["throws"] == {"1": "pen", "2": "page"}
 
 
+# Edges that never came, and too many of them
+
+
+def lose(table: Rig, seat: int, button: str, closed: bool) -> None:
+    """The contact changes and nobody hears of it: the kernel's queue of the line ran over."""
+    assert table.factory is not None
+    station = next(each for each in table.config.wired if each.seat == seat)
+    line = table.factory.line(station.button(Kind(button)))
+    line._driven, line._state = not closed, float(not closed)
+
+
+def test_a_lost_opening_is_found_by_reading_the_line(rig: Callable[..., Rig]) -> None:
+    """F002: within a second the contact is up again: no leave, nothing stuck; its next press counts."""
+    table = rig()
+    table.match()
+    table.at(2.9, lambda: table.edge(1, "pen", True))
+    table.at(3.0, lambda: lose(table, 1, "pen", False))
+    table.at(5.0, lambda: table.edge(1, "beetle", True))
+    table.at(9.5, lambda: table.edge(1, "beetle", False))
+    table.press(1, 9.8, "pen")
+    table.at(40, lambda: table.daemon.reset())
+    table.run(41)
+    assert {line["reason"] for line in table.told("seat_left")} == {"operator"}
+    assert not table.told("contact_stuck")
+    assert table.daemon.rejected[1, Kind.PEN, "lost"] == 1
+
+
+def test_a_line_is_read_without_waking_an_empty_table(rig: Callable[..., Rig]) -> None:
+    """Lines are read only while a contact is believed closed."""
+    table = rig()
+    table.run(400)
+    turns = table.turns
+    table.run(460)
+    assert table.turns - turns <= 2 * 60 + 12
+
+
+def test_a_flooding_line_wakes_nobody(rig: Callable[..., Rig]) -> None:
+    """Once a contact is set aside its edges wait for the next heartbeat; the others' presses come at once."""
+    table = rig()
+    table.match((1, 2, 3))
+
+    def swing(count: int) -> None:
+        table.edge(5, "pen", count % 2 == 0)
+        if count < 20_001:
+            table.loop.call_later(0.0001, swing, count + 1)
+
+    table.at(2.3, lambda: swing(0))
+    table.run(2.6)
+    assert table.told("contact_faulty")[0]["seat"] == 5
+    turns = table.turns
+    for number, seat in enumerate((1, 2, 3)):
+        table.press(seat, 3.0 + number / 10, "page")
+    table.run(4.2)
+    assert [(line["seat"], line["at"]) for line in table.told("throw_locked")] == [
+        (1, 3.0),
+        (2, 3.1),
+        (3, 3.2),
+    ]
+    assert table.told("round_revealed")[0]["closed"] == 3.2
+    # LEDs that breathe take ten turns a second; 20 000 edges would have taken as many.
+    assert table.turns - turns < 150
+    table.run(12)
+    assert table.told("contact_healed")[0]["at"] == 9.3001
+    assert table.daemon.rejected[5, Kind.PEN, "flood"] > 19_000
+
+
 def test_a_claim_that_is_refused_is_told(rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture) -> None:
     """A claim at an empty seat is told with the seat, and the table plays on."""
     table = rig()

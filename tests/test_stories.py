@@ -33,6 +33,7 @@ REASONS = {
         "match_closed",
         "chord",
         "noise",
+        "flood",
     },
     "seat_left": {"leave", "missed", "idle", "rematch", "operator", "power"},
     "round_void": {"throws", "gap", "power"},

@@ -19,6 +19,7 @@ Duration: TypeAlias = int
 
 SECOND: Final[Duration] = 1_000_000_000
 MILLISECOND: Final[Duration] = 1_000_000
+MICROSECOND: Final[Duration] = 1_000
 
 
 def nanoseconds(seconds: float | Decimal) -> Duration:

@@ -34,7 +34,7 @@ from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
 from heek.journal import Batch, Entry, JournalWriter, RecordedPart, SnapshotLabel
 from heek.ki.table_key import TableKey, table_key
-from heek.kinds import Seat
+from heek.kinds import Kind, Seat
 from heek.painting import Painting
 from heek.record_chain import RecordChain, link_old_results
 from heek.recorded_table import RecordedTable
@@ -45,7 +45,7 @@ from heek.session.inputs import Claimed
 from heek.session.phases import Phase
 from heek.session.state import keep, restore
 from heek.session.view import View
-from heek.stations.gestures import Edge
+from heek.stations.gestures import Edge, Rejected
 from heek.stations.gpio import Board
 from heek.stations.lamps import Lamp
 
@@ -71,7 +71,17 @@ KEPT_RECORDINGS: Final = 8 * 1024 * 1024
 RETRY_JOURNAL: Final[Duration] = 5 * SECOND
 """How often a journal that cannot be written is tried again while nothing else is to be written."""
 
-PASSING: Final = (ev.PressIgnored, ev.ThrowLocked, ev.CountdownStarted, ev.ContactStuck, ev.ContactHealed)
+REREAD: Final[Duration] = SECOND
+"""How often the lines of contacts that are believed closed are read: an opening may have been lost."""
+
+PASSING: Final = (
+    ev.PressIgnored,
+    ev.ThrowLocked,
+    ev.CountdownStarted,
+    ev.ContactStuck,
+    ev.ContactFaulty,
+    ev.ContactHealed,
+)
 """Events that leave what must survive a power cut as it is."""
 
 
@@ -127,6 +137,9 @@ class Daemon:
         self._settings = config.session_settings()
         self._gap = config.table.gap
         self._edges: deque[Edge] = deque()
+        self._ignored: frozenset[tuple[Seat, Kind]] = frozenset()
+        """Contacts whose edges wake nobody: they flood, and are looked at with the next heartbeat."""
+        self._reread_at: Instant = 0
         self._woken = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: Instant | None = None
@@ -228,6 +241,11 @@ class Daemon:
         return self._clock
 
     @property
+    def rejected(self) -> Rejected:
+        """How many edges and presses came to nothing, and why; see `Table.rejected`."""
+        return self._table.rejected
+
+    @property
     def journal(self) -> JournalWriter:
         """Where the outbox is."""
         return self._writer
@@ -292,7 +310,8 @@ class Daemon:
 
     def _edge_from_anywhere(self, edge: Edge) -> None:
         self._edges.append(edge)
-        self._wake_from_anywhere()
+        if (edge.seat, edge.button) not in self._ignored:
+            self._wake_from_anywhere()
 
     def _wake_from_anywhere(self) -> None:
         if not self._woken and not self._closed:
@@ -325,10 +344,12 @@ class Daemon:
         while self._edges:
             edge = self._edges.popleft()
             self._table.feed(edge)
-            if edge.closed:
+            if edge.closed and (edge.seat, edge.button) not in self._ignored:
                 self._fairness.closed(edge.at, edge.seat, edge.button)
+        self._reread(now)
         settled = self._settled_at is None or now >= self._settled_at
         self._commit(self._table.advance(now, settled=settled))
+        self._ignored = self._table.flooding
         self._fairness.judged(now - self._config.stations.chord, now)
         if settled:
             self._settled_at, self._waits = None, 0
@@ -338,6 +359,18 @@ class Daemon:
         self._arm(now, self._painting.paint(self._shown, now))
         if self._world.on_turn is not None:
             self._world.on_turn()
+
+    def _reread(self, now: Instant) -> None:
+        """Whose opening was lost would be held down for ever: look at the lines now and then."""
+        if now < self._reread_at:
+            return
+        self._reread_at = now + REREAD
+        believed = self._table.closed_contacts()
+        if believed:
+            closed = set(self._board.closed_contacts())
+            for seat, button in believed:
+                if (seat, button) not in closed:
+                    self._table.feed(Edge(now, seat, button, False, read=True))
 
     def _notice_standstill(self, now: Instant) -> None:
         """Was the program away for so long that edges may lag behind, or that players saw no clock?"""
@@ -461,6 +494,8 @@ class Daemon:
             # A round that waits for edges to catch up; nothing else is left undone by a turn.
             table_due = self._settled_at if self._settled_at is not None else now
         due = [at for at in (table_due, painted_until, self._table.renew_due()) if at is not None]
+        if self._table.closed_contacts():
+            due.append(self._reread_at)
         if not self._saving:
             due.append(self._retry_journal(now))
         if self._commits:

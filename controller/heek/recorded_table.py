@@ -45,13 +45,16 @@ from heek.session.play import ROUND_OPEN
 from heek.session.settings import GestureSettings, SessionSettings
 from heek.session.state import Kept, keep
 from heek.session.view import View
-from heek.stations.gestures import Edge
+from heek.stations.gestures import Edge, Rejected
 from heek.table import Table
 
 log: Final = logging.getLogger("heek")
 
 QUIET: Final[Duration] = 30 * SECOND
 """So long after the last edge nothing of a match is on its way any more, and a new recording may begin."""
+
+FLOOD_KEPT: Final[Duration] = SECOND
+"""Of a contact that floods one edge in so long is kept: less than the quiet by which it heals."""
 
 MOST_ITEMS: Final = 50_000
 """Kept in memory until they can be given out: more than five people can press in a round's longest time."""
@@ -98,6 +101,10 @@ class RecordedTable:
         self._settled: Instant = -1
         self._marked: tuple[Instant, Instant] = (-1, 0)
         """The last Turn that is among the items, as (settled, now)."""
+        self._flood_at: dict[tuple[Seat, Kind], Instant] = {}
+        """Contacts that flood: the stamp of the edge that was recorded last."""
+        self._thinned: dict[tuple[Seat, Kind], Edge] = {}
+        """The last edge of each of them that is not recorded yet; it is before the table is driven on."""
         self._newest: Instant = 0
         """The newest stamp of an edge."""
         self._incarnation = ""
@@ -142,13 +149,27 @@ class RecordedTable:
         return self._table.start(incarnation, boot, kept, short_cut=short_cut)
 
     def feed(self, edge: Edge) -> None:
-        """A contact changed; edges may come in any order of their stamps."""
-        if edge.at <= self._now:
-            self._mark()
+        """A contact changed, or was read; edges may come in any order of their stamps."""
+        if self._table.ignores(edge):
+            self._thin_out(edge)
+        else:
+            if edge.at <= self._now:
+                self._mark()
+            self._add(edge)
         if edge.at > self._newest:
             self._newest = edge.at
-        self._add(edge)
         self._table.feed(edge)
+
+    def _thin_out(self, edge: Edge) -> None:
+        """Of a contact that floods keep an edge a second, and the last: they say all that comes of it."""
+        contact = (edge.seat, edge.button)
+        self._untouched, self._quiet_since = False, None
+        if edge.at - self._flood_at.get(contact, -FLOOD_KEPT) >= FLOOD_KEPT:
+            self._flood_at[contact] = edge.at
+            self._thinned.pop(contact, None)
+            self._add(edge)
+        elif contact not in self._thinned or self._thinned[contact].at <= edge.at:
+            self._thinned[contact] = edge
 
     def reset(self, at: Instant) -> None:
         """The operator's button."""
@@ -189,6 +210,20 @@ class RecordedTable:
         return self._table.advance(now, settled=settled)
 
     # What is only passed on
+
+    @property
+    def rejected(self) -> Rejected:
+        """How many edges and presses came to nothing, and why."""
+        return self._table.rejected
+
+    @property
+    def flooding(self) -> frozenset[tuple[Seat, Kind]]:
+        """Contacts whose edges come to nothing for now; may be asked from any thread."""
+        return self._table.flooding
+
+    def closed_contacts(self) -> list[tuple[Seat, Kind]]:
+        """The contacts that are closed, as far as their edges say."""
+        return self._table.closed_contacts()
 
     @property
     def view(self) -> View:
@@ -269,10 +304,14 @@ class RecordedTable:
         self._encoder = PartEncoder(self._beginning)
         self._recording, self._after_seq = first_seq, first_seq - 1
         self._items = []
+        self._flood_at, self._thinned = {}, {}
         self._marked = (-1, 0)
         self._untouched, self._broken_off, self._wanted = True, False, False
 
     def _mark(self) -> None:
+        thinned, self._thinned = self._thinned, {}
+        for edge in sorted(thinned.values()):
+            self._add(edge)
         if self._marked != (self._settled, self._now):
             self._marked = (self._settled, self._now)
             self._add(Turn(self._settled, self._now))

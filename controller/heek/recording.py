@@ -47,6 +47,8 @@ _TURN: Final = 30
 _DRAWN: Final = 31
 _MESSAGE: Final = 32
 _BROKEN_OFF: Final = 33
+_READ: Final = 34
+"""Before an edge's tag: nobody heard it, the line was read."""
 _CONTACTS: Final = tuple((seat, kind) for seat in SEATS for kind in KINDS)
 _TAG_OF: Final = {contact: 2 * number for number, contact in enumerate(_CONTACTS)}
 _FARTHEST: Final = 2**62
@@ -204,7 +206,9 @@ class PartEncoder:
 
     def _write(self, out: bytearray, item: Item) -> None:
         match item:
-            case Edge(at, seat, button, closed):
+            case Edge(at, seat, button, closed, read):
+                if read:
+                    out.append(_READ)
                 out.append(_TAG_OF[seat, button] + closed)
                 _put_signed(out, at - self._edge_at)
                 self._edge_at = at
@@ -335,12 +339,17 @@ def _items(stream: bytes, seats: frozenset[Seat]) -> Iterator[Item]:
     edge_at = turn_at = 0
     while reader.left:
         tag = reader.byte()
+        read = tag == _READ
+        if read:
+            tag = reader.byte()
         if tag < _TURN:
             seat, button = _CONTACTS[tag // 2]
             if seat not in seats:
                 raise RecordingError(f"is damaged: it has an edge of seat {seat}, which its table has not")
             edge_at = reader.instant(edge_at)
-            yield Edge(edge_at, seat, button, bool(tag % 2))
+            yield Edge(edge_at, seat, button, bool(tag % 2), read)
+        elif read:
+            raise RecordingError(f"is damaged: an item of kind {tag} is no line that was read")
         elif tag == _TURN:
             before, turn_at = turn_at, reader.instant(turn_at)
             settled = turn_at - reader.signed()

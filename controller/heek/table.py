@@ -25,10 +25,11 @@ from heek.session.inputs import (
     StoodStill,
 )
 from heek.session.machine import Session
+from heek.session.play import ROUND_OPEN
 from heek.session.settings import GestureSettings, SessionSettings
 from heek.session.state import Kept, SessionAtRest
 from heek.session.view import View
-from heek.stations.gestures import ContactAtRest, Edge, Gestures
+from heek.stations.gestures import ContactAtRest, Edge, Gestures, Rejected
 
 
 class Witness(Protocol):
@@ -79,6 +80,7 @@ class Table:
         )
         self._until: Instant = 0
         self._told: list[Input] = []
+        self._rejected: Rejected = {}
 
     @property
     def view(self) -> View:
@@ -88,6 +90,30 @@ class Table:
     def at_rest(self) -> bool:
         """No contact is down that still works, no edge waits, and no timer of the session runs."""
         return self._gestures.idle and not self._told and self._session.due() is None
+
+    @property
+    def rejected(self) -> Rejected:
+        """How many edges and presses came to nothing, and why (`heek.stations.gestures.REASONS`).
+
+        By seat, button and reason, since the start. While a round is open this stands still: what is counted
+        at a button tells who presses it.
+        """
+        if self._session.view.phase not in ROUND_OPEN:
+            self._rejected = self._gestures.rejected
+        return self._rejected
+
+    @property
+    def flooding(self) -> frozenset[tuple[Seat, Kind]]:
+        """Contacts whose edges come to nothing for now; may be asked from any thread."""
+        return self._gestures.flooding
+
+    def ignores(self, edge: Edge) -> bool:
+        """Its contact floods: the edge says no more than that it still does."""
+        return self._gestures.ignores(edge)
+
+    def closed_contacts(self) -> list[tuple[Seat, Kind]]:
+        """The contacts that are closed, as far as their edges say."""
+        return self._gestures.closed_contacts()
 
     def start(
         self, incarnation: str, boot: str, kept: Kept | None = None, *, short_cut: bool = False
@@ -127,7 +153,7 @@ class Table:
         return self._session.kept()
 
     def feed(self, edge: Edge) -> None:
-        """A contact changed; edges may come in any order of their stamps."""
+        """A contact changed, or was read; edges may come in any order of their stamps."""
         self._gestures.feed(edge)
 
     def reset(self, at: Instant) -> None:
@@ -160,6 +186,8 @@ class Table:
         With `settled` false no round is compared: edges may still be on their way.
         """
         until = self._until = now - self._chord
+        if self._session.view.phase not in ROUND_OPEN:
+            self._rejected = self._gestures.rejected
         inputs = self._gestures.advance(until)
         if self._witness is not None and inputs:
             self._witness.judged(tuple(inputs))

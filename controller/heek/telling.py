@@ -33,6 +33,8 @@ _IGNORED: Final[Mapping[str, str]] = {
     "match_closed": "the match is over",
     "chord": "several buttons closed at once",
     "noise": "buttons closed all over the table at once",
+    "bounce": "it was the bounce of one before",
+    "flood": "its button closes faster than a finger can press",
 }
 _ROUND_VOID: Final[Mapping[str, str]] = {
     "throws": "fewer than two have thrown",
@@ -161,6 +163,15 @@ def _contact_stuck(event: Event) -> str:
     return f"{_seat(event)}'s {printable(event.get('button'))} is stuck; it is ignored until it opens"
 
 
+def _contact_faulty(event: Event) -> str:
+    button = f"{_seat(event)}'s {printable(event.get('button'))}"
+    if event.get("fault") == "chatter":
+        return f"{button} bounces for long: its switch is worn; it goes on counting"
+    if event.get("fault") == "flood":
+        return f"{button} closes faster than a finger can press; it is ignored until it has been quiet"
+    return f"{button} is faulty: {printable(event.get('fault'))}"
+
+
 def _contact_healed(event: Event) -> str:
     return f"{_seat(event)}'s {printable(event.get('button'))} works again"
 
@@ -238,6 +249,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Event], str]]] = {
     "countdown_started": _countdown_started,
     "press_ignored": _press_ignored,
     "contact_stuck": _contact_stuck,
+    "contact_faulty": _contact_faulty,
     "contact_healed": _contact_healed,
     "round_revealed": _round_revealed,
     "round_void": _round_void,

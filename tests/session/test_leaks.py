@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heek.kinds import Kind
 from heek.session.phases import Phase
 from heek.session.state import keep
 from tests.session.at_table import FAST, AtTable, in_match
@@ -70,7 +72,7 @@ def test_no_view_shows_a_running_round(presses: list[tuple[int, int, str]], late
         table.press(seat, at, button, lasts=0.05, delivered=round(at + late / 1000, 6))
     table.run(12)
     for told in table.events:
-        if told["event"] not in ("round_revealed", "contact_stuck", "contact_healed"):
+        if told["event"] not in ("round_revealed", "contact_stuck", "contact_faulty", "contact_healed"):
             assert not set(map(str, told.values())) & set(KINDS), told
 
 
@@ -128,8 +130,82 @@ def test_a_stuck_contact_in_a_long_countdown() -> None:
     table.press(1, 3.0, "beetle", lasts=12)
     table.run(20)
     assert table.view.phase is Phase.COUNTDOWN
-    assert not table.told("contact_stuck", "contact_healed")
+    assert not table.told("contact_stuck", "contact_faulty", "contact_healed")
     assert table.seat(1).stuck == ()
+
+
+def flutter(table: AtTable, seat: int, button: str, at: float, lasts: float, gap: float = 0.01) -> None:
+    """A contact that closes and opens again and again from `at` for `lasts`, and is open then."""
+    for step in range(2 * round(lasts / gap / 2)):
+        table.edge(seat, button, step % 2 == 0, round(at + gap * step, 6))
+
+
+@pytest.mark.parametrize(("gap", "fault"), [(0.01, "chatter"), (0.017, "flood"), (0.0001, "flood")])
+def test_a_contact_that_is_found_faulty_in_a_round(gap: float, fault: str) -> None:
+    """Whether worn or wild, its button is not named before the reveal, by event or view; then it is."""
+    table = in_match(1, 2, 3, countdown=10)
+    flutter(table, 1, "beetle", 3.0, 2.0, gap)
+    table.run(6)
+    assert table.view.phase is Phase.COUNTDOWN
+    assert not table.told("contact_faulty", "contact_healed")
+    assert table.seat(1).faults == ()
+    table.press(2, 6.5, "pen")
+    table.run(14)
+    shown = [told["event"] for told in table.events if told["at"] > 10]
+    assert shown.index("contact_faulty") > min(
+        shown.index(each) for each in shown if each.startswith("round_")
+    )
+    assert table.told("contact_faulty")[0]["fault"] == fault
+    if fault == "chatter":
+        assert table.seat(1).faults == ((Kind.BEETLE, "chatter"),)
+
+
+def test_a_faulty_contact_of_who_does_not_play_is_told_at_once() -> None:
+    """Nothing is hidden of an empty seat: its button is no throw."""
+    table = in_match(1, 2, countdown=10)
+    flutter(table, 4, "pen", 3.0, 1.5, 0.0001)
+    table.run(4.8)
+    assert table.view.phase in RUNNING
+    assert table.one("contact_faulty", seat=4)["at"] < 3.1
+    assert table.seat(4).faults == ((Kind.PEN, "flood"),)
+
+
+def test_a_worn_switch_that_heals_by_a_throw() -> None:
+    """The press that shows a worn switch well again is a throw: its healing is told after the reveal."""
+    table = AtTable(countdown=2, reveal=0.5)
+    table.press(1, 1.0)
+    flutter(table, 1, "pen", 2.0, 0.3)
+    for press in range(18):
+        table.press(1, round(3 + press * 0.2, 6), "pen")
+    table.press(2, 7.0)
+    table.throw(7.5, {1: "page", 2: "page"})
+    for press in range(3):
+        table.press(1, round(8 + press * 0.2, 6), "pen")
+    table.run(8.9)
+    assert table.view.phase is Phase.COUNTDOWN
+    assert table.seat(1).faults == ((Kind.PEN, "chatter"),)
+    assert not table.told("contact_healed")
+    table.press(2, 9, "page")
+    table.run(9.2)
+    names = [told["event"] for told in table.events]
+    assert names.index("contact_healed") > names.index("round_revealed")
+    assert table.seat(1).faults == ()
+
+
+def test_the_counts_of_edges_stand_still_while_a_round_runs() -> None:
+    """A bounce that is counted at a button would tell who presses it: it shows when the round is over."""
+    table = in_match(1, 2, countdown=5, reveal=2)
+    table.run(2.5)
+    before = dict(table.table.rejected)
+    for closed, at in ((True, 3.0), (False, 3.002), (True, 3.004), (False, 3.2)):
+        table.edge(1, "beetle", closed, at)
+    table.run(4)
+    assert table.view.phase is Phase.COUNTDOWN
+    assert table.table.rejected == before
+    table.press(2, 4.5, "pen")
+    table.run(5)
+    assert table.view.phase is Phase.REVEAL
+    assert table.table.rejected == before | {(1, Kind.BEETLE, "bounce"): 1}
 
 
 def seen_with_bots(kinds: int, delays: int, presses: list[tuple[int, int, str]]) -> tuple[list[Any], Any]:
@@ -198,7 +274,7 @@ def test_no_view_shows_what_a_bot_throws(presses: list[tuple[int, int, str]], la
         table.press(seat, at, button, lasts=0.05, delivered=round(at + late / 1000, 6))
     table.run(12)
     for told in table.events:
-        if told["event"] not in ("round_revealed", "contact_stuck", "contact_healed"):
+        if told["event"] not in ("round_revealed", "contact_stuck", "contact_faulty", "contact_healed"):
             assert not set(map(str, told.values())) & set(KINDS), told
 
 

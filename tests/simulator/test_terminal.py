@@ -238,6 +238,18 @@ SENTENCES: list[tuple[dict[str, Any], str]] = [
         {"event": "contact_stuck", "seat": 1, "button": "page"},
         "Seat 1's page is stuck; it is ignored until it opens",
     ),
+    (
+        {"event": "contact_faulty", "seat": 1, "button": "page", "fault": "chatter"},
+        "Seat 1's page bounces for long: its switch is worn; it goes on counting",
+    ),
+    (
+        {"event": "contact_faulty", "seat": 1, "button": "page", "fault": "flood"},
+        "Seat 1's page closes faster than a finger can press; it is ignored until it has been quiet",
+    ),
+    (
+        {"event": "contact_faulty", "seat": 1, "button": "page", "fault": "sings"},
+        "Seat 1's page is faulty: sings",
+    ),
     ({"event": "contact_healed", "seat": 1, "button": "page"}, "Seat 1's page works again"),
     (
         {

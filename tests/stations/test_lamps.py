@@ -232,6 +232,14 @@ def test_a_stuck_button_shows_as_fault_outside_a_round(state: SeatState) -> None
     assert pattern(table(Phase.MATCH_OVER, won_match=True, **stuck), 1, T0) is Pattern.WON
 
 
+@pytest.mark.parametrize("fault", ["chatter", "flood"])
+def test_a_faulty_button_shows_like_a_stuck_one(fault: str) -> None:
+    """A worn button and one that is ignored show as fault where nothing more pressing is to be said."""
+    faulty = {"state": SeatState.TAKEN, "faults": ((Kind.PAGE, fault),)}
+    assert pattern(table(Phase.LOBBY, **faulty), 1, T0) is Pattern.FAULT
+    assert pattern(table(Phase.THROW, in_round=True, **faulty), 1, T0) is Pattern.YOUR_TURN
+
+
 def test_unconfirmed_beats_fault() -> None:
     """What a player must do now goes before what is broken."""
     view = table(Phase.RESUME, state=SeatState.UNCONFIRMED, stuck=(Kind.PEN,))

@@ -118,7 +118,18 @@ class ContactStuck(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ContactFaulty(Event):
+    """`fault` is `chatter` (a worn switch that goes on counting) or `flood` (ignored until it heals)."""
+
+    seat: Seat
+    button: Kind
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
 class ContactHealed(Event):
+    """Whatever was wrong with it, stuck or faulty, is over."""
+
     seat: Seat
     button: Kind
 
@@ -178,6 +189,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     PressIgnored,
     LateDelivery,
     ContactStuck,
+    ContactFaulty,
     ContactHealed,
     RoundRevealed,
     RoundVoid,

@@ -7,6 +7,7 @@ nothing that is drawn, lit or served can tell it earlier.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from heek.clock import Instant
 from heek.games.ahyoheek import Void, Won
@@ -17,6 +18,9 @@ from heek.session.settings import SessionSettings
 from heek.session.state import Match, Round
 from heek.session.view import SeatState, SeatView, View
 
+STUCK: Final = "stuck"
+"""The trouble of a contact that does not open; the others are called by their `fault`."""
+
 
 def view_of(
     settings: SessionSettings,
@@ -26,7 +30,7 @@ def view_of(
     occupants: Mapping[Seat, Occupant],
     match: Match | None,
     round_: Round | None,
-    stuck: Mapping[Seat, frozenset[Kind]],
+    troubles: Mapping[tuple[Seat, Kind], str],
     rules_since: Instant | None,
     bots_at: Instant | None,
 ) -> View:
@@ -34,10 +38,7 @@ def view_of(
     outcome = match.state.outcome if match is not None else None
     won = outcome if isinstance(outcome, Won) else None
     seats = tuple(
-        _seat_view(
-            settings, seat, phase, occupants.get(seat), match, round_, won, stuck.get(seat, frozenset())
-        )
-        for seat in SEATS
+        _seat_view(settings, seat, phase, occupants.get(seat), match, round_, won, troubles) for seat in SEATS
     )
     return View(
         phase=phase,
@@ -66,7 +67,7 @@ def _seat_view(
     match: Match | None,
     round_: Round | None,
     won: Won | None,
-    stuck: frozenset[Kind],
+    troubles: Mapping[tuple[Seat, Kind], str],
 ) -> SeatView:
     state = SeatState.ABSENT if seat not in settings.seats else SeatState.FREE
     playing = phase in (Phase.THROW, Phase.COUNTDOWN, Phase.SETTLE)
@@ -85,5 +86,8 @@ def _seat_view(
         won_round=shown is not None and shown.score is not None and seat in shown.score.winners,
         won_match=won is not None and won.seat == seat,
         leaves_at=occupant.leaves_at if occupant is not None else None,
-        stuck=tuple(kind for kind in KINDS if kind in stuck),
+        stuck=tuple(kind for kind in KINDS if troubles.get((seat, kind)) == STUCK),
+        faults=tuple(
+            (kind, troubles[seat, kind]) for kind in KINDS if troubles.get((seat, kind)) not in (None, STUCK)
+        ),
     )

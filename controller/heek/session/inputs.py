@@ -38,9 +38,11 @@ class PressDiscarded(Input):
 
 @dataclass(frozen=True, slots=True)
 class PressRevoked(Input):
-    """A press that was given out as one counts as none after all: its partner was delivered late.
+    """A press that was given out as one counts as none after all.
 
-    `at` is the later instant of the two, `pressed_at` that of the press; `reason` is `chord` or `noise`.
+    `at` is the instant of what shows it, `pressed_at` that of the press. `reason` is `chord` or `noise` (a
+    partner was delivered late), `bounce` (an edge of its own contact was), or `flood` (more
+    of the same followed than a finger makes).
     """
 
     seat: Seat
@@ -90,11 +92,24 @@ class StuckReported(Input):
 
 
 @dataclass(frozen=True, slots=True)
-class HealReported(Input):
-    """A stuck contact has been open for the debounce time."""
+class FaultReported(Input):
+    """A contact cannot be believed: `fault` is `chatter` (a worn switch; it counts) or `flood` (ignored)."""
 
     seat: Seat
     button: Kind
+    fault: str
+    since: Instant = field(default=0, compare=False)
+    """When it closed last, as far as that shows what somebody presses."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealReported(Input):
+    """A contact that was reported stuck or faulty works again."""
+
+    seat: Seat
+    button: Kind
+    since: Instant = field(default=0, compare=False)
+    """The press that shows it; 0: that it is open shows it."""
 
 
 @dataclass(frozen=True, slots=True)

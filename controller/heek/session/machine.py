@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from heek.clock import Instant
 from heek.errors import IllegalAction
@@ -38,13 +38,14 @@ from heek.games.ahyoheek import Void
 from heek.kinds import Kind, Seat
 from heek.session import events as ev
 from heek.session.bot_throws import BotThrows
-from heek.session.exposure import view_of
+from heek.session.exposure import STUCK, view_of
 from heek.session.floor import Effects, Floor, Timer
 from heek.session.inputs import (
     BotsAsked,
     BotsDismissed,
     ButtonHeld,
     Claimed,
+    FaultReported,
     HealReported,
     Input,
     LeaveAbandoned,
@@ -66,6 +67,8 @@ from heek.session.seating import Occupant, Seating
 from heek.session.settings import SessionSettings
 from heek.session.state import KEPT_VERSION, Kept, KeptSeat, SessionAtRest
 from heek.session.view import SeatState, View
+
+ContactReport: TypeAlias = StuckReported | FaultReported | HealReported
 
 IN_MATCH: Final = ROUND_OPEN | {Phase.REVEAL, Phase.RESUME}
 
@@ -111,8 +114,8 @@ class Session:
         """Inputs that lie behind a round which may not be compared yet."""
         self._leaving: list[Seat] = []
         """Seats that leave at the instant in hand; all of them go before anything is judged."""
-        self._stuck: dict[Seat, frozenset[Kind]] = {}
-        self._untold: list[tuple[int, StuckReported | HealReported]] = []
+        self._troubles: dict[tuple[Seat, Kind], str] = {}
+        self._untold: list[tuple[int, ContactReport]] = []
         """What contacts did that closed in the round of that number: their button may be a throw."""
         self._view: View | None = None
         self._timer: Timer | None = None
@@ -132,7 +135,7 @@ class Session:
                 self._floor.seating.occupants,
                 self._play.match,
                 self._play.round,
-                self._stuck,
+                self._troubles,
                 self._lobby.rules_since,
                 self._lobby.fills_at(),
             )
@@ -209,19 +212,15 @@ class Session:
             return None
         self._play.rest()
         emptied_at, was = self._lobby.rest()
-        stuck = {
-            seat: tuple(kind for kind in Kind if kind in kinds)
-            for seat, kinds in self._stuck.items()
-            if kinds
-        }
-        return SessionAtRest(self._floor.since, self._floor.rest(), emptied_at, was, stuck)
+        troubles = tuple((seat, kind, trouble) for (seat, kind), trouble in self._troubles.items())
+        return SessionAtRest(self._floor.since, self._floor.rest(), emptied_at, was, troubles)
 
     def take_up_rest(self, rest: SessionAtRest) -> None:
         """Go on where another session rested, in place of `start`."""
         self._changed()
         self._floor.take_up_rest(rest.since, rest.last_at)
         self._lobby.take_up_rest(rest.emptied_at, rest.was)
-        self._stuck = {seat: frozenset(kinds) for seat, kinds in rest.stuck.items()}
+        self._troubles = {(seat, kind): trouble for seat, kind, trouble in rest.troubles}
 
     # Inputs
 
@@ -247,7 +246,7 @@ class Session:
                 self._lobby.ask_bots(at)
             case BotsDismissed(at):
                 self._lobby.dismiss_bots(at)
-            case StuckReported() | HealReported():
+            case StuckReported() | FaultReported() | HealReported():
                 self._report_contact(item)
             case Claimed():
                 self._claim(item)
@@ -260,31 +259,33 @@ class Session:
             case _:
                 raise IllegalAction(f"the session knows no input {item!r}")
 
-    def _report_contact(self, report: StuckReported | HealReported) -> None:
-        """Tell it, unless the contact closed in the round that is running: its button may be a throw."""
+    def _report_contact(self, report: ContactReport) -> None:
+        """Tell it, unless it shows what was pressed in the round that is running: that may be a throw."""
         round_ = self._play.round if self._floor.phase in ROUND_OPEN else None
         contact = (report.seat, report.button)
         kept_back = any((each.seat, each.button) == contact for _, each in self._untold)
-        if isinstance(report, StuckReported) and round_ is not None:
-            thrower = report.seat in round_.seats and report.seat not in round_.bots
-            kept_back = thrower and report.since >= round_.opened
+        if round_ is not None and report.seat in round_.seats and report.seat not in round_.bots:
+            kept_back = kept_back or report.since >= round_.opened
         if kept_back:
             self._untold.append((round_.number if round_ is not None else 0, report))
         else:
             self._tell_contact(report)
 
-    def _tell_contact(self, report: StuckReported | HealReported) -> None:
+    def _tell_contact(self, report: ContactReport) -> None:
         at, seat, button = report.at, report.seat, report.button
-        stuck = self._stuck.get(seat, frozenset())
-        if isinstance(report, StuckReported):
-            self._stuck[seat] = stuck | {button}
-            self._floor.emit(ev.ContactStuck(at, seat, button))
-        else:
-            self._stuck[seat] = stuck - {button}
-            self._floor.emit(ev.ContactHealed(at, seat, button))
+        match report:
+            case StuckReported():
+                self._troubles[seat, button] = STUCK
+                self._floor.emit(ev.ContactStuck(at, seat, button))
+            case FaultReported(fault=fault):
+                self._troubles[seat, button] = fault
+                self._floor.emit(ev.ContactFaulty(at, seat, button, fault))
+            case HealReported():
+                self._troubles.pop((seat, button), None)
+                self._floor.emit(ev.ContactHealed(at, seat, button))
 
     def _tell_untold(self, _at: Instant) -> None:
-        """The round is over in which these contacts stuck."""
+        """The round is over in which these contacts stuck, or were found faulty."""
         untold, self._untold = self._untold, []
         for _, report in untold:
             self._tell_contact(report)

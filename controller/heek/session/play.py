@@ -87,11 +87,13 @@ class Play:
 
         A throw of the running round is taken out again, and if the round had closed by it, it has not closed.
         What else came of it (a seat taken, a countdown that runs) has been shown, and stays. A round that was
-        compared with it stays as it was shown, and is flagged.
+        compared with it stays as it was shown, and is flagged (a flood has no late edge, and is
+        told by `contact_faulty`).
         """
         round_ = self.round if self._floor.phase in ROUND_OPEN else None
         if round_ is None or seat in round_.bots or not round_.take_out(seat, at, button):
-            self._flag_revoked(at, seat, button)
+            if reason != "flood":
+                self._flag_revoked(at, seat, button)
             return
         self._floor.ignore(at, seat, reason)
         by_throws = (

@@ -235,7 +235,8 @@ class SessionAtRest:
     emptied_at: Instant
     was: dict[Seat, str]
     """What a press of before `emptied_at` is, by seat."""
-    stuck: dict[Seat, tuple[Kind, ...]]
+    troubles: tuple[tuple[Seat, Kind, str], ...]
+    """What is told to be wrong with a button: `stuck`, or its `fault`."""
 
 
 def keep(kept: Kept) -> bytes:

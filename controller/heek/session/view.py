@@ -54,6 +54,8 @@ class SeatView:
     """Both outer buttons are held since 1 s or more: when the seat will stand up."""
     stuck: tuple[Kind, ...] = ()
     """Buttons that are reported stuck, in button order."""
+    faults: tuple[tuple[Kind, str], ...] = ()
+    """Buttons that are reported faulty, in button order: `chatter` (it counts) or `flood` (ignored)."""
 
 
 @dataclass(frozen=True, slots=True)

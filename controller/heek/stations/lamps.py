@@ -121,7 +121,7 @@ def pattern(view: View, seat: Seat, now: Instant) -> Pattern:
 def _sitting(place: SeatView) -> Pattern:
     if place.state is SeatState.UNCONFIRMED and not place.bot:
         return Pattern.UNCONFIRMED
-    if place.stuck:
+    if place.stuck or place.faults:
         return Pattern.FAULT
     return Pattern.FREE if place.state in (SeatState.FREE, SeatState.ABSENT) else Pattern.TAKEN
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from heek.clock import Instant
-from heek.display.oled import SIZE_PX
+from heek.display.panel_memory import SIZE_PX
 from heek.kinds import Seat
 from heek.simulator.expectations import Verdict
 from heek.simulator.runner import Report, Simulation, simulate
