@@ -72,6 +72,10 @@ DUEL = but(
     tuple(replace(row, in_round=row.seat in (2, 5), collection=Collection(3, 1, 0)) for row in PLAYING),
 )
 ALL_STUCK = five(state=SeatState.FREE, stuck=KINDS)
+EVERY_FAULT: dict[str, dict[str, Any]] = {
+    "s1": {"stuck": (PEN,), "faults": ((PAGE, "flood"), (BEETLE, "chatter"))},
+    "s4": {"faults": ((PEN, "chatter"),)},
+}
 TWO_STATIONS = seats(
     s2={"state": SeatState.ABSENT}, s3={"state": SeatState.ABSENT}, s5={"state": SeatState.ABSENT}
 )
@@ -85,6 +89,10 @@ def won(by: str, seat: int = 3, **winner: Any) -> View:
 
 def stuck_everywhere(rows: tuple[SeatView, ...]) -> tuple[SeatView, ...]:
     return tuple(replace(row, stuck=(Kind.PEN,)) for row in rows)
+
+
+def worn_everywhere(rows: tuple[SeatView, ...]) -> tuple[SeatView, ...]:
+    return tuple(replace(row, faults=((Kind.PAGE, "chatter"),)) for row in rows)
 
 
 @lru_cache(maxsize=1)
@@ -109,6 +117,12 @@ def moments() -> dict[str, tuple[View, Instant, str]]:
         "attract-40-name-turned": (attract, 40),
         "fault-stuck": (table(Phase.ATTRACT, seats(s3={"stuck": (BEETLE,)})), 0),
         "fault-all-stuck": (table(Phase.ATTRACT, ALL_STUCK), 6),
+        "fault-flood": (table(Phase.ATTRACT, seats(s5={"faults": ((PAGE, "flood"),)})), 0),
+        "fault-worn": (
+            table(Phase.ATTRACT, seats(s2={"faults": ((PEN, "chatter"), (BEETLE, "chatter"))})),
+            0,
+        ),
+        "fault-of-every-kind": (table(Phase.ATTRACT, seats(**EVERY_FAULT)), 6),
         "fault-not-saving": (table(Phase.ATTRACT, seats(), not_saving=True), 9),
         "fault-both": (table(Phase.ATTRACT, seats(s1={"stuck": (PEN, PAGE)}), not_saving=True), 3),
         "lobby-one": (table(Phase.LOBBY, seats(s2={"state": SeatState.TAKEN})), 0),
@@ -167,6 +181,7 @@ def moments() -> dict[str, tuple[View, Instant, str]]:
         ),
         "throw-target-nine": (replace(throw, target=9, round=23), 0),
         "throw-sudden-death": (table(Phase.THROW, DUEL, round=12, sudden_death=True), 0),
+        "throw-worn": (replace(throw, seats=worn_everywhere(throw.seats)), 0),
         "throw-troubles": (replace(throw, seats=stuck_everywhere(throw.seats), not_saving=True), 0),
         "countdown-5": (counting, 0),
         "countdown-4": (counting, 1),
@@ -184,6 +199,7 @@ def moments() -> dict[str, tuple[View, Instant, str]]:
             2,
         ),
         "countdown-leaving": (replace(counting, seats=but(thrown, s1=leave, s3=leave, s5=leave)), 0.5),
+        "countdown-worn": (replace(counting, seats=worn_everywhere(thrown)), 0),
         "countdown-troubles": (replace(counting, seats=stuck_everywhere(thrown), not_saving=True), 0),
         "reveal": (reveal, 0),
         "reveal-no-winner": (
@@ -221,6 +237,7 @@ def moments() -> dict[str, tuple[View, Instant, str]]:
             replace(reveal, seats=but(WORKED_EXAMPLE, **{f"s{s}": leave for s in SEATS})),
             0,
         ),
+        "reveal-worn": (replace(reveal, seats=worn_everywhere(WORKED_EXAMPLE)), 0),
         "reveal-troubles": (replace(reveal, seats=stuck_everywhere(WORKED_EXAMPLE), not_saving=True), 0),
         "match-over-throws": (won("three", 4, collection=Collection(0, 3, 2)), 0),
         "match-over-three": (won("three", 4, collection=Collection(0, 3, 2)), 2.5),

@@ -14,7 +14,18 @@ from heek.display.screens import next_change, screen
 from heek.kinds import KINDS, SEATS, Kind
 from heek.session.phases import Phase
 from heek.session.view import Collection, SeatState, View
-from tests.display.catalogue import PLAYING, T0, WORKED_EXAMPLE, but, five, moments, seats, table, won
+from tests.display.catalogue import (
+    EVERY_FAULT,
+    PLAYING,
+    T0,
+    WORKED_EXAMPLE,
+    but,
+    five,
+    moments,
+    seats,
+    table,
+    won,
+)
 from tests.display.views import instants, views
 
 
@@ -163,6 +174,34 @@ def test_faults_take_turns_and_never_stand_still() -> None:
     assert [page.seat for page in pages if isinstance(page, faces.Fault)] == [None, 2, 5, None]
     alone = table(Phase.ATTRACT, seats(s2={"stuck": (Kind.PEN,)}))
     assert next_change(alone, T0) == T0 + 3 * SECOND
+
+
+def test_every_kind_of_trouble_has_a_page_of_its_own() -> None:
+    """Proves that a seat's stuck, flooding and worn buttons are told in turn, then the next seat's."""
+    view = table(Phase.ATTRACT, seats(**EVERY_FAULT))
+    pages = [screen(view, T0 + 3 * n * SECOND) for n in range(4)]
+    assert [(page.seat, page.trouble, page.buttons) for page in pages if isinstance(page, faces.Fault)] == [
+        (1, "stuck", (Kind.PEN,)),
+        (1, "flood", (Kind.PAGE,)),
+        (1, "chatter", (Kind.BEETLE,)),
+        (4, "chatter", (Kind.PEN,)),
+    ]
+
+
+def test_an_ignored_button_and_a_worn_one_have_different_marks() -> None:
+    """Proves that a mark tells a button that is ignored from one that is worn and counts, and knows both."""
+    rows = seats(
+        s1={"faults": ((Kind.PEN, "flood"),)},
+        s2={"faults": ((Kind.PEN, "chatter"),)},
+        s3={"stuck": (Kind.PEN,), "faults": ((Kind.PAGE, "chatter"),)},
+    )
+    marks = screen(table(Phase.THROW, rows, round=1), T0).marks
+    assert [(mark.stuck, mark.worn) for mark in marks[:4]] == [
+        (True, False),
+        (False, True),
+        (True, True),
+        (False, False),
+    ]
 
 
 def test_a_stuck_contact_of_an_absent_seat_is_no_fault() -> None:

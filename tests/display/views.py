@@ -37,6 +37,8 @@ def rows(seat: Seat) -> st.SearchStrategy[SeatView]:
         won_round=st.booleans(),
         leaves_at=st.none() | st.none() | spans.map(lambda span: SINCE + span),
         stuck=st.just(()) | stuck,
+        faults=st.just(())
+        | st.tuples(st.tuples(st.sampled_from(KINDS), st.sampled_from(("chatter", "flood")))),
     )
 
 

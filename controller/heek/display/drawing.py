@@ -47,6 +47,8 @@ VOID_WORDS: Final = {
 }
 """Why a match was void, in words, because no glyph can say it."""
 
+_TROUBLES: Final = {"stuck": "STUCK", "flood": "FAULTY", "chatter": "WORN"}
+
 _DIGIT_PX: Final = 55
 """The countdown's digit: as tall as the screen less the side of seat 1 below it."""
 _TWO_DIGITS_PX: Final = 37
@@ -103,7 +105,7 @@ def _fault(screen: Fault, image: Image.Image) -> None:
         for index, kind in enumerate(screen.buttons):
             x = MIDDLE_PX - 9 * (len(screen.buttons) - 1) + 18 * index
             _centred(image, glyphs.kind(kind, glyphs.MEDIUM_PX), (x, 15))
-        _text(image, f"SEAT {screen.seat} STUCK", (MIDDLE_PX, 33))
+        _text(image, f"SEAT {screen.seat} {_TROUBLES[screen.trouble]}", (MIDDLE_PX, 33))
     _text(image, "press to play", (MIDDLE_PX, 46))
     right, up = _FAULT_STEPS[screen.shift]
     moved = image.copy()
@@ -186,7 +188,7 @@ def _reveal(screen: Reveal, image: Image.Image) -> None:
         _text(image, "=", (MIDDLE_PX, 26), 2)
     for mark in screen.marks:
         if mark.leaving_s is not None:
-            _boxed(image, f"{mark.leaving_s}{'!' * mark.stuck}", table_top.GLYPH_NOTES[mark.seat])
+            _boxed(image, f"{mark.leaving_s}{_note(mark)}", table_top.GLYPH_NOTES[mark.seat])
     unboxed = tuple(mark for mark in screen.marks if mark.leaving_s is None)
     _notes(image, unboxed, table_top.GLYPH_NOTES)
     _bots(image, screen.marks, table_top.GLYPH_BOTS)
@@ -302,7 +304,7 @@ def _side(image: Image.Image, seat: Seat, look: Look, *, slim: bool = False) -> 
 
 
 def _sides(image: Image.Image, marks: tuple[Mark, ...]) -> None:
-    """The sides of the table; a leaver's shows the seconds left in a lit box, a stuck seat has its "!"."""
+    """The sides of the table; a leaver's shows the seconds left in a lit box, a troubled one its note."""
     for mark in marks:
         _side(image, mark.seat, mark.look)
         if mark.leaving_s is not None:
@@ -323,10 +325,15 @@ def _boxed(image: Image.Image, text: str, middle: Place) -> None:
     image.paste(0, (left, top), letters)
 
 
+def _note(mark: Mark) -> str:
+    """`!`: one of the seat's buttons is ignored; `~`: one is worn; both fit on the place of one."""
+    return "!" if mark.stuck else "~" if mark.worn else ""
+
+
 def _notes(image: Image.Image, marks: tuple[Mark, ...], places: dict[Seat, Place]) -> None:
     for mark in marks:
-        if mark.stuck:
-            _text(image, "!", places[mark.seat])
+        if note := _note(mark):
+            _text(image, note, places[mark.seat])
 
 
 def _bots(image: Image.Image, marks: tuple[Mark, ...], places: dict[Seat, Place]) -> None:

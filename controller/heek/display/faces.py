@@ -57,8 +57,11 @@ class Mark:
     leaving_s: int | None = None
     """Whole seconds until it stands up, while it is about to."""
     stuck: bool = False
+    """One of its buttons is ignored: stuck, or it floods."""
     bot: bool = False
     """The table itself plays there."""
+    worn: bool = False
+    """One of its buttons has a worn switch, and counts all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,10 @@ class Attract(Screen):
 class Fault(Screen):
     name = "fault"
     seat: Seat | None
-    """Whose buttons are stuck; None: the journal cannot be written."""
+    """Whose buttons are in trouble; None: the journal cannot be written."""
     buttons: tuple[Kind, ...]
+    trouble: str
+    """`stuck`, `flood` or `chatter`; empty without a seat."""
     shift: int
     """0 to `FAULT_SHIFTS` - 1: the height at which it stands."""
 

@@ -193,8 +193,9 @@ def _marks(view: View, now: Instant) -> tuple[Mark, ...]:
             row.seat,
             _look(view, row, now),
             None if row.leaves_at is None else _seconds_until(row.leaves_at, now),
-            bool(row.stuck),
+            bool(row.stuck) or any(fault != "chatter" for _, fault in row.faults),
             row.bot,
+            any(fault == "chatter" for _, fault in row.faults),
         )
         for row in view.seats
         if row.state is not SeatState.ABSENT
@@ -232,12 +233,18 @@ def _tallies(view: View, *, dark: bool = False) -> tuple[Tally, ...]:
     return tuple(tallies)
 
 
-def _faults(view: View) -> list[tuple[Seat | None, tuple[Kind, ...]]]:
-    """What the fault screen has to tell, a page each: the journal first (no seat), then stuck buttons."""
-    stuck: list[tuple[Seat | None, tuple[Kind, ...]]] = [
-        (row.seat, row.stuck) for row in view.seats if row.stuck and row.state is not SeatState.ABSENT
-    ]
-    return [(None, ()), *stuck] if view.not_saving else stuck
+def _faults(view: View) -> list[tuple[Seat | None, tuple[Kind, ...], str]]:
+    """What the fault screen has to tell, a page each: the journal first (no seat), then seat by seat."""
+    pages: list[tuple[Seat | None, tuple[Kind, ...], str]] = [(None, (), "")] if view.not_saving else []
+    for row in view.seats:
+        if row.state is not SeatState.ABSENT:
+            faulty = {
+                name: tuple(kind for kind, fault in row.faults if fault == name)
+                for name in ("flood", "chatter")
+            }
+            troubles = {"stuck": row.stuck, **faulty}
+            pages += [(row.seat, buttons, trouble) for trouble, buttons in troubles.items() if buttons]
+    return pages
 
 
 def _attract(view: View, now: Instant, table: str) -> Screen:
@@ -246,12 +253,13 @@ def _attract(view: View, now: Instant, table: str) -> Screen:
         frame = (now - view.since) // SECOND % ATTRACT_FRAMES
         return Attract(marks=(), not_saving=False, frame=frame, table=table)
     page = (now - view.since) // FAULT_PAGE
-    seat, buttons = faults[page % len(faults)]
+    seat, buttons, trouble = faults[page % len(faults)]
     return Fault(
         marks=_marks(view, now),
         not_saving=view.not_saving,
         seat=seat,
         buttons=buttons,
+        trouble=trouble,
         shift=page % FAULT_SHIFTS,
     )
 
