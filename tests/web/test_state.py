@@ -85,6 +85,7 @@ def test_a_whole_table() -> None:
             "collection": {"pen": 1, "page": 0, "beetle": 2},
             "leaves_at": None,
             "stuck": [],
+            "faults": {},
             "lamp": "won",
         },
         {
@@ -101,6 +102,7 @@ def test_a_whole_table() -> None:
             "collection": None,
             "leaves_at": None,
             "stuck": [],
+            "faults": {},
             "lamp": "taken",
         },
     ]
@@ -134,10 +136,10 @@ def test_a_whole_table() -> None:
 
 
 def test_leaving_stuck_and_absent_seats() -> None:
-    """A seat that leaves says when, a stuck button its name, and a seat without a station has no lamp."""
+    """A seat that leaves says when, a button in trouble its name; a seat without a station has no lamp."""
     seats = (
         SeatView(1, SeatState.TAKEN, leaves_at=3_000_000_001),
-        SeatView(2, SeatState.FREE, stuck=(Kind.PEN, Kind.BEETLE)),
+        SeatView(2, SeatState.FREE, stuck=(Kind.PEN, Kind.BEETLE), faults=((Kind.PAGE, "chatter"),)),
         *(SeatView(seat, SeatState.ABSENT) for seat in (3, 4, 5)),
     )
     shown = View(Phase.LOBBY, since=0, until=None, seats=seats)
@@ -147,6 +149,7 @@ def test_leaving_stuck_and_absent_seats() -> None:
     )["seats"]
     assert made[0]["leaves_at"] == 3.0
     assert made[1]["stuck"] == ["pen", "beetle"]
+    assert made[1]["faults"] == {"page": "chatter"}
     assert [row["lamp"] for row in made] == ["leaving", "fault", None, None, None]
 
 

@@ -152,6 +152,7 @@ def _seat(row: SeatView, lamp: Lamp | None) -> dict[str, Any]:
         "collection": None if held is None else {kind.value: held.of(kind) for kind in KINDS},
         "leaves_at": _seconds(row.leaves_at),
         "stuck": [kind.value for kind in row.stuck],
+        "faults": {kind.value: fault for kind, fault in row.faults},
         "lamp": None if lamp is None else lamp.pattern.value,
     }
 

@@ -344,6 +344,22 @@ def test_faults_are_told(shown: ShownTable, open_page: Opener) -> None:
     opened.until(lambda: not opened.page.locator("#fault").is_visible(), "the fault is mended")
 
 
+def test_faulty_buttons_are_told_apart(shown: ShownTable, open_page: Opener) -> None:
+    """A button that is ignored and one that is worn have a mark, a word at the seat, and what to do."""
+    shown.show(*moments()["fault-of-every-kind"][:2])
+    opened = open_page(shown.url)
+    told = opened.text("#fault")
+    assert "Stuck: seat 1 pen." in told
+    assert "Ignored, as no finger presses like that: seat 1 page. Play on with the other buttons." in told
+    assert "Worn: seat 1 beetle; seat 4 pen. It counts; have the switch changed." in told
+    for kind, word in ((Kind.PEN, "stuck"), (Kind.PAGE, "ignored"), (Kind.BEETLE, "worn")):
+        assert (opened.button(1, kind).get_attribute("aria-label") or "").endswith(f", {word}")
+    assert opened.button(1, Kind.BEETLE).locator(".worn-mark").is_visible()
+    assert not opened.button(1, Kind.BEETLE).locator(".stuck-mark").is_visible()
+    assert opened.button(1, Kind.PAGE).locator(".stuck-mark").is_visible()
+    assert "pen stuck; page ignored; beetle worn" in opened.text("body")
+
+
 def test_names_are_words(shown: ShownTable, open_page: Opener) -> None:
     """A name that is HTML is shown as it is written, and makes nothing on the page."""
     evil = "<img src=x onerror=alert(1)>"

@@ -8,7 +8,7 @@
  */
 
 import { keyOf } from "./keys.js";
-import { KINDS, seatWord } from "./words.js";
+import { KINDS, seatWord, troubleWord, troubleWords } from "./words.js";
 
 const SEATS = [1, 2, 3, 4, 5];
 const BLINK_MS = 80;
@@ -241,10 +241,11 @@ export class Seats {
     mark(node, "data-won", wins(row, state, beat));
     mark(node, "data-match", matchWon(row, state, beat));
     for (const [kind, contact] of contacts) {
-      const stuck = row.stuck.includes(kind);
+      const trouble = troubleWord(row, kind);
       mark(contact.node, "data-threw", shown && row.throw === kind);
       mark(contact.node, "data-shut", shown && row.throw !== kind);
-      mark(contact.node, "data-stuck", stuck);
+      mark(contact.node, "data-stuck", trouble !== "" && trouble !== "worn");
+      mark(contact.node, "data-worn", trouble === "worn");
       const held = row.collection ? row.collection[kind] : 0;
       contact.lights.forEach((light, index) => {
         const is_fresh = kind === fresh && index === held - 1;
@@ -252,7 +253,7 @@ export class Seats {
         mark(light, "data-fresh", is_fresh && beat === "won");
       });
       const won = held > 0 ? `, ${held} won` : "";
-      mark(contact.node, "aria-label", `${contact.label}${won}${stuck ? ", stuck" : ""}`);
+      mark(contact.node, "aria-label", `${contact.label}${won}${trouble ? `, ${trouble}` : ""}`);
     }
     mark(node, "aria-label", `Seat ${row.seat}${row.bot ? ", bot" : row.name ? `, ${row.name}` : ""}`);
   }
@@ -278,9 +279,9 @@ export class Seats {
     const elsewhere = Boolean(about?.phone) && row.seat !== own && about.held.includes(row.seat);
     const mine = Boolean(about?.phone) && row.seat === own;
     const word = row.state !== "free" || !(elsewhere || mine) ? seatWord(row, state, now, beat) : mine ? "yours" : "another phone’s";
-    const stuck = row.stuck.length > 0 && row.state !== "absent" ? `${row.stuck.join(", ")} stuck` : "";
-    write(place.state, stuck && word === "" ? stuck : stuck ? `${word}; ${stuck}` : word);
-    mark(place.node, "data-fault", stuck !== "");
+    const trouble = troubleWords(row);
+    write(place.state, [word, trouble].filter(Boolean).join("; "));
+    mark(place.node, "data-fault", trouble !== "");
     mark(place.node, "data-showing", shown && beat !== "won" && row.throw !== null ? "throw" : row.collection ? "tally" : null);
     if (shown && row.throw !== null) {
       glyph(place.thrown, row.throw);

@@ -184,14 +184,41 @@ export function sentence(state, about, now, own) {
   }
 }
 
+/** A seat's buttons that have this fault: `flood` (ignored) or `chatter` (worn, counts). */
+export function withFault(seat, fault) {
+  return KINDS.filter((kind) => seat.faults[kind] === fault);
+}
+
+/** What is wrong with a button, in a word; empty: nothing. */
+export function troubleWord(seat, kind) {
+  if (seat.stuck.includes(kind)) return "stuck";
+  return { flood: "ignored", chatter: "worn" }[seat.faults[kind]] ?? "";
+}
+
+/** What is wrong at a seat: “pen, page stuck; beetle worn”; empty: nothing. */
+export function troubleWords(seat) {
+  if (seat.state === "absent") return "";
+  return ["stuck", "ignored", "worn"]
+    .map((word) => [KINDS.filter((kind) => troubleWord(seat, kind) === word), word])
+    .filter(([kinds]) => kinds.length > 0)
+    .map(([kinds, word]) => `${kinds.join(", ")} ${word}`)
+    .join("; ");
+}
+
 /** What is wrong with the table, or null. */
 export function faultWords(state) {
   const parts = [];
   if (state.not_saving) parts.push("The table cannot save: the match goes on, but nothing of it is kept. Tell the operator.");
-  const stuck = state.seats.filter((seat) => seat.stuck.length > 0 && seat.state !== "absent");
-  if (stuck.length > 0) {
-    parts.push(`Stuck: ${stuck.map((seat) => `seat ${seat.seat} ${joined(seat.stuck)}`).join("; ")}. Play on with the other buttons.`);
-  }
+  const where = (buttons) => state.seats
+    .filter((seat) => seat.state !== "absent" && buttons(seat).length > 0)
+    .map((seat) => `seat ${seat.seat} ${joined(buttons(seat))}`)
+    .join("; ");
+  const stuck = where((seat) => seat.stuck);
+  const ignored = where((seat) => withFault(seat, "flood"));
+  const worn = where((seat) => withFault(seat, "chatter"));
+  if (stuck) parts.push(`Stuck: ${stuck}. Play on with the other buttons.`);
+  if (ignored) parts.push(`Ignored, as no finger presses like that: ${ignored}. Play on with the other buttons.`);
+  if (worn) parts.push(`Worn: ${worn}. It counts; have the switch changed.`);
   return parts.length > 0 ? parts.join(" ") : null;
 }
 
