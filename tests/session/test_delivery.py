@@ -512,3 +512,52 @@ def test_a_throw_that_another_seats_late_one_makes_late_leaves_the_round_without
     table.run(6)
     assert table.one("round_void")["reason"] == "throws"
     assert [(seat, reason) for _, seat, reason in table.ignored()] == [(2, "late")]
+
+
+def test_a_press_after_a_close_that_is_taken_back_counts() -> None:
+    """All had thrown, one press was a chord after all: what came after that close is in time again."""
+    table = in_match(1, 2, settle=0.1)
+    table.press(1, 3.0, "page")
+    table.press(2, 3.1, "pen")
+    table.press(1, 3.12, "beetle")
+    table.press(2, 3.101, "page", delivered=3.15)
+    table.press(2, 4.0, "page")
+    table.run(5)
+    revealed = table.one("round_revealed")
+    assert (revealed["closed"], revealed["throws"]["1"], revealed["throws"]["2"]) == (4.0, "beetle", "page")
+
+
+def test_a_close_moves_to_the_next_throw_when_the_first_is_taken_back() -> None:
+    """Who pressed again after a first throw that was none has thrown by that press: the close is there."""
+    table = in_match(1, 2, settle=0.1)
+    table.press(1, 3.0, "page")
+    table.press(2, 3.1, "pen")
+    table.press(2, 3.13, "beetle")
+    table.press(2, 3.101, "page", delivered=3.15)
+    table.run(4)
+    revealed = table.one("round_revealed")
+    assert (revealed["closed"], revealed["throws"]["2"]) == (3.13, "beetle")
+
+
+def test_what_stood_behind_a_throw_that_is_taken_back_counts() -> None:
+    """With allow_change off the second press was locked out by a first one that was none: it is the throw."""
+    table = in_match(1, 2, allow_change=False)
+    table.press(1, 3.0, "pen")
+    table.press(1, 3.05, "beetle")
+    table.press(1, 3.001, "page", delivered=3.06)
+    table.press(2, 4.0, "page")
+    table.run(5)
+    assert table.one("round_revealed")["throws"]["1"] == "beetle"
+
+
+def test_a_late_press_that_was_none_does_not_come_back() -> None:
+    """After the close, and a chord besides: when the close is taken back it still counts as none."""
+    table = in_match(1, 2, settle=0.1)
+    table.press(1, 3.0, "page")
+    table.press(2, 3.1, "pen")
+    table.press(1, 3.12, "beetle")
+    table.press(1, 3.121, "pen", delivered=3.14)
+    table.press(2, 3.101, "page", delivered=3.15)
+    table.press(2, 4.0, "page")
+    table.run(5)
+    assert table.one("round_revealed")["throws"]["1"] == "page"

@@ -85,26 +85,41 @@ class Play:
     def revoke(self, at: Instant, seat: Seat, button: Kind, reason: str) -> None:
         """A press that was taken was none, as an edge shows that was delivered after it.
 
-        A throw of the running round is taken out again, and if the round had closed by it, it has not closed.
-        What else came of it (a seat taken, a countdown that runs) has been shown, and stays. A round that was
-        compared with it stays as it was shown, and is flagged (a flood has no late edge, and is
-        told by `contact_faulty`).
+        A throw of the running round is taken out again, and if the round had closed by it, it has not closed,
+        or later: presses after that close, or after that throw, are looked at again. What else came of it (a
+        seat taken, a countdown that runs) has been shown, and stays. A round that was compared with it stays
+        as it was shown, and is flagged (a flood has no late edge, and is told by `contact_faulty`).
         """
         round_ = self.round if self._floor.phase in ROUND_OPEN else None
+        if round_ is not None and (at, seat, button) in round_.beyond:
+            round_.beyond.remove((at, seat, button))
+            return
         if round_ is None or seat in round_.bots or not round_.take_out(seat, at, button):
             if reason != "flood":
                 self._flag_revoked(at, seat, button)
             return
         self._floor.ignore(at, seat, reason)
+        closed, deadline = round_.closed, round_.deadline
         by_throws = (
-            round_.closed is not None and round_.deadline is not None and round_.closed < round_.deadline
+            self._floor.phase is Phase.SETTLE
+            and closed is not None
+            and deadline is not None
+            and closed < deadline
         )
-        if self._floor.phase is Phase.SETTLE and by_throws and round_.closes_at() is None:
-            leaving, self.leave_after = self.leave_after, []
-            self._floor.go(Step.CLOSE_REVOKED, round_.closed or at)
+        if by_throws:
             round_.closed = None
-            if leaving:
-                self.stand_up(dict.fromkeys(leaving, "leave"), at)
+        for first, thrower in round_.recount(allow_change=self._settings.allow_change):
+            self._lock(round_, thrower, first)
+        if not by_throws:
+            return
+        closes = round_.closes_at()
+        if closes is not None and (deadline is None or closes <= deadline):
+            self._close(round_, closes)
+            return
+        leaving, self.leave_after = self.leave_after, []
+        self._floor.go(Step.CLOSE_REVOKED, closed or at)
+        if leaving:
+            self.stand_up(dict.fromkeys(leaving, "leave"), at)
 
     def _flag_revoked(self, at: Instant, seat: Seat, button: Kind) -> None:
         for match_id, round_ in self._closed_rounds:
@@ -144,17 +159,25 @@ class Play:
         elif round_.opened <= at < round_.opened + self._settings.guard:
             self._floor.ignore(at, seat, "guard")
         elif self._is_late(at, seat, round_):
-            self._floor.ignore(at, seat, "late")
+            if self._floor.phase is Phase.SETTLE and seat in round_.seats and not self.stood_still_at(at):
+                round_.beyond.append((at, seat, button))
+            self._refuse(round_, at, seat, "late")
         elif not self._settings.allow_change and round_.locked_in(seat, at):
-            self._floor.ignore(at, seat, "locked")
+            round_.beyond.append((at, seat, button))
+            self._refuse(round_, at, seat, "locked")
         else:
             if round_.accept(seat, at, button):
                 self._lock(round_, seat, at)
             elif not self._settings.allow_change:
                 # It closed before the one that was taken for the first, and was delivered after it.
-                stamp, _ = round_.throws[seat].pop()
-                self._floor.ignore(stamp, seat, "locked")
+                stamp, kind = round_.throws[seat].pop()
+                round_.beyond.append((stamp, seat, kind))
+                self._refuse(round_, stamp, seat, "locked")
             self.last_throw = max(self.last_throw, at)
+
+    def _refuse(self, round_: Round, at: Instant, seat: Seat, reason: str) -> None:
+        round_.refused.add((at, seat))
+        self._floor.ignore(at, seat, reason)
 
     def _press_at_empty_seat(self, at: Instant, seat: Seat) -> None:
         match = self.match
@@ -277,7 +300,7 @@ class Play:
             if seat in round_.bots and seat in round_.throws:
                 self._lock(round_, seat, at)
         for stamp, seat in late:
-            self._floor.ignore(stamp, seat, "late")
+            self._refuse(round_, stamp, seat, "late")
 
     def pass_deadline(self, at: Instant) -> None:
         """The countdown has run out."""

@@ -93,6 +93,11 @@ class Round:
     """Every accepted throw in the order of its stamps; the last one at or before the close counts."""
     locked: set[Seat] = field(default_factory=set)
     """Seats of which it has been told that they have thrown; that is told once a round."""
+    beyond: list[tuple[Instant, Seat, Kind]] = field(default_factory=list)
+    """Presses that are none because of other throws: after the close that those made, or after the throw that
+    stands. They are looked at again when such a throw is revoked."""
+    refused: set[tuple[Instant, Seat]] = field(default_factory=set)
+    """Presses of which it has been told that they do not count."""
     deadline: Instant | None = None
     closed: Instant | None = None
     last_leave: Instant | None = None
@@ -141,6 +146,25 @@ class Round:
             del self.throws[seat]
         return True
 
+    def recount(self, *, allow_change: bool) -> list[tuple[Instant, Seat]]:
+        """Sort all presses anew into throws and those beyond; gives each thrower's first throw."""
+        presses = [
+            (at, seat, kind)
+            for seat, throws in self.throws.items()
+            if seat not in self.bots
+            for at, kind in throws
+        ]
+        presses = sorted([*presses, *self.beyond], key=lambda each: each[0])
+        self.throws = {seat: throws for seat, throws in self.throws.items() if seat in self.bots}
+        self.beyond = []
+        firsts = []
+        for at, seat, kind in presses:
+            if self.after_close(at) or (seat in self.throws and not allow_change):
+                self.beyond.append((at, seat, kind))
+            elif seat in self.seats and self.accept(seat, at, kind):
+                firsts.append((at, seat))
+        return firsts
+
     def first_throw(self) -> Instant | None:
         """When the first of all throws closed; None: nobody has thrown."""
         return min((throws[0][0] for throws in self.throws.values()), default=None)
@@ -163,9 +187,13 @@ class Round:
             for seat, bot in self.bots.items():
                 if not self.locked_in(seat, at):
                     self.throws[seat] = [(at, bot.kind)]
-        late = sorted(
-            (stamp, seat) for seat, throws in self.throws.items() for stamp, _ in throws if stamp > at
+        throws_of = [(seat, each) for seat, throws in self.throws.items() for each in throws]
+        cut = sorted(
+            ((stamp, seat, kind) for seat, (stamp, kind) in throws_of if stamp > at),
+            key=lambda each: each[:2],
         )
+        self.beyond += cut
+        late = [(stamp, seat) for stamp, seat, _ in cut if (stamp, seat) not in self.refused]
         for throws in self.throws.values():
             throws[:] = [each for each in throws if each[0] <= at]
         self.throws = {seat: throws for seat, throws in self.throws.items() if throws}
