@@ -18,6 +18,11 @@ _HAIRS: Final = tuple(Decimal(text) for text in ("0.000001", "-0.000001", "1", "
 """Milliseconds beside the grid."""
 
 
+def faulty_story(seed: int) -> str:
+    """The same with a contact or two that chatter or flood, now and then."""
+    return _Author(random.Random(seed), faulty=True).write()
+
+
 def coincident_story(seed: int) -> str:
     """A valid story of about 15 seconds as JSON Lines; the same for the same seed."""
     return _Author(random.Random(seed)).write()
@@ -26,8 +31,9 @@ def coincident_story(seed: int) -> str:
 class _Author:
     """Collects lines out of order; times are exact milliseconds."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, *, faulty: bool = False) -> None:
         self.rng = rng
+        self.faulty = faulty
         self.lines: list[tuple[Decimal, int, dict[str, Any]]] = []
         self.busy: dict[tuple[int, str], list[tuple[Decimal, Decimal]]] = {}
         self.seats = sorted(rng.sample(range(1, 6), rng.choice((2, 2, 3, 3, 4, 5))))
@@ -70,6 +76,9 @@ class _Author:
                 table[key] = rng.choice(values)
         if table.get("stations.chord_s", 0.003) >= table["ahyoheek.settle_s"]:
             del table["stations.chord_s"]
+        if self.faulty:
+            # What is looked at again when a close is taken back is not this one's business.
+            table |= {"ahyoheek.allow_change": True, "ahyoheek.settle_s": 0.03}
         if len(self.seats) < 5:
             table["station"] = [{"seat": seat} for seat in self.seats]
         return table
@@ -81,6 +90,9 @@ class _Author:
             self.add(self.instant(), {"stall": rng.choice((0.5, 0.55, 1, 1.05, 1.5, 2.05, 3))})
         if rng.random() < 0.1:
             self.add(self.instant(), {"operator": "reset"})
+        if self.faulty:
+            for _ in range(rng.choice((1, 2, 3))):
+                rng.choice((self.chatter, self.chatter, self.swing, self.swing, self.wild))()
         pace = rng.choice((4, 8, 14))
         for _ in range(self.length * pace * len(self.seats) // 20_000):
             rng.choice((self.throw, self.throw, self.throw, self.salvo, self.hold, self.trouble))()
@@ -150,6 +162,32 @@ class _Author:
                 length = Decimal(rng.choice((1_050, 1_100, 1_500)))
                 self.press(seat, "pen", at, length, bounce=bounce)
                 self.press(seat, "beetle", at, length)
+
+    def chatter(self) -> None:
+        """A switch that bounces for long, a few times; off the grid, at instants of its own."""
+        rng = self.rng
+        seat, button, at = rng.choice(self.seats), rng.choice(BUTTONS), self.instant() + Decimal("0.0137")
+        for _ in range(rng.choice((1, 3, 5))):
+            count = rng.choice((8, 16, 17, 33))
+            bounce = [[round(0.0047 * (n + 1), 4), n % 2] for n in range(2 * (count // 2))]
+            self.press(seat, button, at, Decimal(400), bounce=bounce)
+            at += rng.choice((450, 500, 900))
+
+    def swing(self) -> None:
+        """A line that swings faster than a finger and slowly enough for each closing to be a press."""
+        rng = self.rng
+        seat, button, at = rng.choice(self.seats), rng.choice(BUTTONS), self.instant() + Decimal("0.0137")
+        period = Decimal(rng.choice(("47", "51", "33.3", "41.7")))
+        for n in range(rng.choice((20, 60, 120))):
+            self.press(seat, button, at + n * period, period / 3)
+
+    def wild(self) -> None:
+        """A line that swings a thousand times a second."""
+        seat, button = self.rng.choice(self.seats), self.rng.choice(BUTTONS)
+        at = self.instant() + Decimal("0.0137")
+        count = self.rng.choice((400, 800, 1500))
+        bounce = [[round(0.0005 * (n + 1), 4), n % 2] for n in range(2 * (count // 2))]
+        self.press(seat, button, at, Decimal(count), bounce=bounce)
 
     # -- lines ------------------------------------------------------------------------------
 

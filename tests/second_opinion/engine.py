@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from heek.simulator.steps import Claim, End, Operator, Stall
 from heek.simulator.story import Story
-from tests.second_opinion.contacts import NEVER, Closure, Contacts
+from tests.second_opinion.contacts import NEVER, Closure, Contacts, Notice
 from tests.second_opinion.keys import Keys
 
 Event: TypeAlias = dict[str, Any]
@@ -66,6 +66,9 @@ class _Table:
         self.sudden = False
         """The round is one of sudden death."""
         self.throws: dict[int, str] = {}
+        self.history: dict[int, list[tuple[int, str]]] = {}
+        """Every press that was a throw, for those that turn out to be none."""
+        self.locked: set[int] = set()
         self.opened = 0
         self.opened_by_press = False
         self.deadline = NEVER
@@ -122,7 +125,9 @@ class _Table:
             while presses and presses[0].start <= self.now:
                 press = presses.pop(0)
                 for item in [item for item in contacts if item[0] <= self.now]:
-                    if (item[2].seat, item[2].button) == (press.seat, press.button):
+                    healed_by_press = isinstance(item[2], Notice) and item[2].start == press.start
+                    same = (item[2].seat, item[2].button) == (press.seat, press.button)
+                    if same and not healed_by_press:
                         contacts.remove(item)
                         self.tell_contact(*item[1:])
                 self.press(press)
@@ -154,13 +159,33 @@ class _Table:
     def say(self, event: str, **fields: Any) -> None:
         self.events.append({"at": self.now // 1000, "event": event, **fields})
 
-    def tell_contact(self, name: str, closure: Closure) -> None:
-        fields = {"seat": closure.seat, "button": closure.button}
+    def tell_contact(self, name: str, closure: Closure | Notice) -> None:
+        fields: dict[str, Any] = {"seat": closure.seat, "button": closure.button}
+        if isinstance(closure, Notice) and closure.fault is not None:
+            fields["fault"] = closure.fault
         running = self.phase in ("throw", "settle") and closure.seat in self.in_round
-        if running and closure.start >= self.opened and not closure.at_start_up:
+        contact = (closure.seat, closure.button)
+        behind = any((each["seat"], each["button"]) == contact for each in self.untold)
+        if behind or (running and closure.start >= self.opened and not closure.at_start_up):
             self.untold.append({"event": name, **fields})
         else:
             self.say(name, **fields)
+        if isinstance(closure, Notice):
+            for press in closure.revoked:
+                self.revoke(press)
+
+    def revoke(self, press: Closure) -> None:
+        """A press of the running round was none; what came of it besides its throw stays."""
+        mine = self.history.get(press.seat, [])
+        if self.phase not in ("throw", "settle") or (press.start, press.button) not in mine:
+            return
+        mine.remove((press.start, press.button))
+        if mine:
+            self.throws[press.seat] = mine[-1][1]
+        else:
+            del self.throws[press.seat]
+        at = max(press.start // 1000, self.events[-1]["at"])
+        self.events.append({"at": at, "event": "press_ignored", "seat": press.seat, "reason": "flood"})
 
     def tell_untold(self) -> None:
         """Silent: what was kept back for a round comes last at the instant at which that round ended."""
@@ -229,10 +254,11 @@ class _Table:
         elif seat in self.throws and not self.keys.value("ahyoheek.allow_change"):
             self.ignore(seat, "locked")
         else:
-            first = seat not in self.throws
             self.throws[seat] = button
+            self.history.setdefault(seat, []).append((self.now, button))
             self.last_throw = self.now
-            if first:
+            if seat not in self.locked:
+                self.locked.add(seat)
                 self.say("throw_locked", seat=seat)
 
     def start_countdown(self) -> None:
@@ -304,6 +330,8 @@ class _Table:
         self.sudden = bool(self.tied)
         self.in_round = sorted(self.tied or self.seats)
         self.throws = {}
+        self.history = {}
+        self.locked = set()
         self.leaving = []
         self.opened = self.now
         self.opened_by_press = False

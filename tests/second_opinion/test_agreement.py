@@ -12,7 +12,7 @@ import pytest
 
 from heek.simulator.runner import simulate
 from heek.simulator.story import parse
-from tests.second_opinion.coincidences import coincident_story
+from tests.second_opinion.coincidences import coincident_story, faulty_story
 from tests.second_opinion.engine import Event, events_of
 from tests.story_generator import random_story
 
@@ -60,6 +60,7 @@ def plain_random_story(seed: int) -> str:
     [
         *((plain_random_story, range(first, first + 20)) for first in range(0, 100, 20)),
         *((coincident_story, range(first, first + 60)) for first in range(0, 480, 60)),
+        *((faulty_story, range(first, first + 20)) for first in (0, 20)),
     ],
 )
 def test_both_say_the_same(write: Callable[[int], str], seeds: range) -> None:

@@ -461,8 +461,8 @@ class Gestures:
         self._out.append(FaultReported(at, contact.seat, contact.button, Wear.FLOOD.value, at))
 
     def _revoke_flood(self, contact: _Contact, at: Instant) -> None:
-        """What came since the contact began to be too fast was no finger either."""
-        since = contact.reading.press_gauge.since
+        """What came since the contact began to be too fast was no finger either; a second back at most."""
+        since = max(contact.reading.press_gauge.since, at - SECOND)
         for press in self._recent:
             if (
                 press.counted
