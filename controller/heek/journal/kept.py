@@ -82,7 +82,7 @@ class KeptRecords:
             return []
         rows = self._rows(
             "SELECT seq, at_ns, event, body FROM events WHERE event IN ('match_won', 'match_void')"
-            " AND seq >= (SELECT min(recording) FROM recording_parts) ORDER BY seq DESC LIMIT ?",
+            " AND seq >= (SELECT min(first_seq) FROM recordings) ORDER BY seq DESC LIMIT ?",
             (-1 if limit is None else limit,),
         )
         return [Entry(*row) for row in rows]
@@ -118,13 +118,20 @@ class KeptRecords:
         """
         if not self._keeps_recordings():
             return []
+        # By numbers alone, so that a long list of recordings is not looked through.
+        began = self._rows("SELECT max(first_seq) FROM recordings WHERE first_seq <= ?", (first_seq,))[0][0]
+        ended = self._rows("SELECT min(last_seq) FROM recording_parts WHERE last_seq >= ?", (last_seq,))[0][0]
+        bounds = (
+            first_seq if began is None else began,
+            max(until_seq, last_seq if ended is None else ended),
+        )
         rows = self._rows(
             "SELECT recording, after_seq, last_seq, inputs, beginning FROM recording_parts"
             " LEFT JOIN recordings ON first_seq = recording"
-            " WHERE (after_seq < ? OR recording_parts.last_seq <= ?) AND recording IN"
-            " (SELECT recording FROM recording_parts WHERE last_seq >= ? AND after_seq < ?)"
+            " WHERE last_seq BETWEEN ? AND ? AND (after_seq < ? OR last_seq <= ?) AND recording IN"
+            " (SELECT recording FROM recording_parts WHERE last_seq BETWEEN ? AND ? AND after_seq < ?)"
             " ORDER BY last_seq",
-            (last_seq, until_seq, first_seq, last_seq),
+            (*bounds, last_seq, until_seq, first_seq, bounds[1], last_seq),
         )
         return [RecordedPart(*row) for row in rows]
 
