@@ -83,7 +83,7 @@ def find_match(journal: KeptRecords, words: str) -> KeptMatch:
 
     Raises RecordingError if there is none, or more than one, or it is not kept; JournalError.
     """
-    ends = journal.match_ends()
+    ends = journal.match_ends(1 if words == "last" else None)
     if words == "last":
         if not ends:
             raise RecordingError(
