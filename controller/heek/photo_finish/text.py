@@ -136,7 +136,7 @@ def _drawn_lane(finish: PhotoFinish, lane: Lane, signs: dict[str, str]) -> str:
         row[column] = signs["end"]
     for mark in lane.marks:
         begin = _column(finish, mark.at)
-        end = _column(finish, finish.last if mark.opened_at is None else mark.opened_at)
+        end = _column(finish, finish.held_until(mark))
         for column in range(begin, end + 1):
             row[column] = signs["held"]
     # The most telling one last: several can fall on one column.

@@ -98,6 +98,10 @@ class PhotoFinish:
     """What is shown."""
     lanes: tuple[Lane, ...]
 
+    def held_until(self, mark: Mark) -> Instant:
+        """How long the contact is known to have stayed closed: to its opening, else to the round's end."""
+        return max(mark.at, min(self.ended if mark.opened_at is None else mark.opened_at, self.last))
+
     def margins(self, mark: Mark) -> tuple[Duration, Duration | None]:
         """How long after the guard's end, and how long before the close; below zero the other way round."""
         return mark.at - self.guard_end, None if self.closed is None else self.closed - mark.at

@@ -236,8 +236,7 @@ def _lane(finish: PhotoFinish, lane: Lane) -> Markup:
     held = []
     marks = []
     for mark in lane.marks:
-        end = finish.last if mark.opened_at is None else min(mark.opened_at, finish.last)
-        begin_x, end_x = _at(finish, mark.at), _at(finish, end)
+        begin_x, end_x = _at(finish, mark.at), _at(finish, finish.held_until(mark))
         held.append(
             _shape(
                 "line", x1=begin_x, x2=end_x, y1=_MIDDLE, y2=_MIDDLE, class_=f"held {_colour(mark.button)}"
