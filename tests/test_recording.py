@@ -376,3 +376,13 @@ def test_an_edge_that_the_rules_have_not_come_to_holds_the_part_back() -> None:
     world.run(100)
     assert len(world.parts) == 1
     assert same(world) == len(world.lines)
+
+
+def test_a_match_that_is_void_at_the_start_is_given_out_at_once() -> None:
+    """After a power cut that ends the match nothing has to happen before its part is kept."""
+    world = RecordedWorld(quick(resume=False))
+    act(world, ("sit",))
+    world.run(3000)
+    world.cut(short_cut=True)
+    assert '"match_void"' in "".join(world.lines)
+    assert len(world.parts) == 1

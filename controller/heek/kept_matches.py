@@ -239,7 +239,7 @@ def _by_recording(kept: KeptMatch) -> list[list[RecordedPart]]:
 def _hole(kept: KeptMatch, seq: int) -> RecordingError:
     return RecordingError(
         f"match {kept.match} {_DAMAGED}: what was pressed from event {seq} on was not saved "
-        "(the disk did not take it)"
+        "(the disk did not take it, or the power was cut just then)"
     )
 
 

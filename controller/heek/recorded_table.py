@@ -105,8 +105,8 @@ class RecordedTable:
         """Contacts that flood: the stamp of the edge that was recorded last."""
         self._thinned: dict[tuple[Seat, Kind], Edge] = {}
         """The last edge of each of them that is not recorded yet; it is before the table is driven on."""
-        self._newest: Instant = 0
-        """The newest stamp of an edge."""
+        self._newest: Instant = -SECOND
+        """The newest stamp of an edge; what happens at the start itself waits for none."""
         self._incarnation = ""
         self._beginning: bytes | None = None
         self._encoder = PartEncoder(b"")
