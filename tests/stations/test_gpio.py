@@ -7,9 +7,13 @@ The lines are those of the table's mock factory, and where the real libraries ha
 from __future__ import annotations
 
 import gc
+import os
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,11 +22,14 @@ import pytest
 from heek.clock import SECOND, ManualClock
 from heek.errors import BackendError
 from heek.kinds import KINDS, SEATS, Kind
+from heek.stations import header_chip
 from heek.stations.gestures import Edge
-from heek.stations.gpio import Board, open_factory
+from heek.stations.gpio import BUSY_PAUSES, Board, open_factory, put_out
+from heek.stations.header_chip import Chip, Line
 from heek.stations.mock_pins import TableFactory, TablePin
 from heek.wiring.pin_map import DEFAULT_STATIONS, StationPins
 
+PI_4 = (Chip(0, "pinctrl-bcm2711", 58), Chip(1, "raspberrypi-exp-gpio", 8))
 LEDS = {station.seat: station.led for station in DEFAULT_STATIONS}
 
 
@@ -92,14 +99,16 @@ def test_a_late_edge_keeps_its_stamp() -> None:
 
 
 def test_stamps_count_from_the_tables_origin() -> None:
-    """The kernel's stamps are counted from instant 0 of the table, to the nearest nanosecond or so."""
-    origin = 98_765_432_109_876
+    """Stamps are counted from instant 0 of the table, whole nanoseconds from end to end, after years too."""
+    origin = 98_765_432_109_876_543
+    world = ManualClock()
+    factory = TableFactory(world)
     seen: list[Edge] = []
-    board = Board(TableFactory(ManualClock()), DEFAULT_STATIONS, seen.append, origin_ns=origin)
-    callback = board._callbacks[0]
-    callback((origin + 7 * SECOND) / SECOND, 0)
-    assert abs(seen[0].at - 7 * SECOND) < 20_000
-    assert seen[0].closed
+    board = Board(factory, DEFAULT_STATIONS, seen.append, origin_ns=origin)
+    for late in (1, 2, 3):
+        factory.line(DEFAULT_STATIONS[0].pen).drive(late % 2 == 0, origin + 7 * SECOND + late)
+    assert [edge.at for edge in seen] == [7 * SECOND + 1, 7 * SECOND + 2, 7 * SECOND + 3]
+    board.close()
 
 
 def test_edges_may_come_from_any_thread() -> None:
@@ -236,7 +245,7 @@ def test_close_twice() -> None:
         board.light(1, 1.0)
         board.close()
         board.close()
-    assert not any(factory._reservations.values())
+    assert factory.pins == {}
 
 
 def test_close_goes_on_past_a_pin_that_fails() -> None:
@@ -259,10 +268,10 @@ def test_a_pin_used_twice_names_pin_seat_and_role() -> None:
     """Two stations on one pin: the error says which, of which seat and what for; all is let go, dark."""
     factory = WatchedFactory()
     twice = [DEFAULT_STATIONS[0], StationPins(seat=2, pen=24, page=22, beetle=8, led=23)]
-    with pytest.raises(BackendError, match=r"^GPIO22 \(button page of seat 2\) cannot be used: .*; if it is"):
+    with pytest.raises(BackendError, match=r"^GPIO22 \(button page of seat 2\) cannot be used: .*; give"):
         Board(factory, twice, ignore, led_active_high=False)
     assert glow(factory.trace, 22, active_high=False) == [0.0]
-    assert not any(factory._reservations.values())
+    assert factory.pins == {}
 
 
 def test_an_led_pin_used_twice_names_it_too() -> None:
@@ -283,7 +292,10 @@ def test_a_pin_that_is_none_is_named() -> None:
 
 
 class FakeLgpio(ModuleType):
-    """lgpio's module: claims an output low unless told, and leaves one that is an output already."""
+    """lgpio's module: claims an output low unless told, and changes nothing of one that it has already.
+
+    Only a line that was let go takes another pull (gpiozero's own comment in `LGPIOPin._set_pull`).
+    """
 
     class error(Exception):  # noqa: N801 - lgpio's own name
         pass
@@ -301,14 +313,18 @@ class FakeLgpio(ModuleType):
         self.closed: list[int] = []
         self.open_error: Exception | None = None
         self.claim_error: dict[int, Exception] = {}
+        self.busy_for: dict[int, int] = {}
+        """How many claims of a line still fail since somebody else holds it."""
+        self.opened: list[int] = []
 
     def note(self, gpio: int, mode: str, level: float) -> None:
         self.modes[gpio], self.levels[gpio] = mode, level
         self.trace.append((gpio, mode, level))
 
-    def gpiochip_open(self, _chip: int) -> int:
+    def gpiochip_open(self, chip: int) -> int:
         if self.open_error is not None:
             raise self.open_error
+        self.opened.append(chip)
         return 17
 
     def gpiochip_close(self, handle: int) -> None:
@@ -317,7 +333,11 @@ class FakeLgpio(ModuleType):
     def gpio_claim_input(self, _handle: int, gpio: int, flags: int = 0) -> None:
         if gpio in self.claim_error:
             raise self.claim_error[gpio]
-        self.pulls[gpio] = flags
+        if self.busy_for.get(gpio, 0):
+            self.busy_for[gpio] -= 1
+            raise self.error("GPIO busy")
+        if gpio not in self.modes:
+            self.pulls[gpio] = flags
         self.note(gpio, "input", 1.0 if flags & self.SET_PULL_UP else 0.0)
 
     def gpio_claim_output(self, _handle: int, gpio: int, level: int = 0, _flags: int = 0) -> None:
@@ -367,7 +387,9 @@ class FakeRpiGpio(ModuleType):
         self.trace: list[tuple[int, str, float]] = []
         self.levels: dict[int, float] = {}
         self.modes: dict[int, str] = {}
+        self.pulls: dict[int, int] = {}
         self.bounces: list[int] = []
+        self.read_after: list[int] = []
         self.callbacks: dict[int, Callable[[int], None]] = {}
         fake = self
 
@@ -402,6 +424,7 @@ class FakeRpiGpio(ModuleType):
         if direction == self.OUT:
             self.note(gpio, "output", float(max(initial, 0)))
         else:
+            self.pulls[gpio] = pull_up_down
             self.note(gpio, "input", float(pull_up_down == self.PUD_UP))
 
     def gpio_function(self, gpio: int) -> int:
@@ -424,8 +447,9 @@ class FakeRpiGpio(ModuleType):
         self.callbacks.pop(gpio, None)
 
     def cleanup(self, gpio: int | None = None) -> None:
-        if gpio is not None:
-            self.note(gpio, "input", 0.0)
+        for number in list(self.modes) if gpio is None else [gpio]:
+            self.pulls[number] = self.PUD_OFF
+            self.note(number, "input", 0.0)
 
 
 @pytest.fixture
@@ -437,6 +461,9 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[FakeLgpio, Fake
     package = ModuleType("RPi")
     package.GPIO = rpi_gpio  # type: ignore[attr-defined]
     monkeypatch.setattr(local, "get_pi_revision", lambda: 0xC03114)
+    monkeypatch.setattr(header_chip, "chips", lambda: PI_4)
+    monkeypatch.setattr(header_chip, "lines", lambda _chip, _numbers: {})
+    monkeypatch.delenv("RPI_LGPIO_CHIP", raising=False)
     for name, module in (("lgpio", lgpio), ("RPi", package), ("RPi.GPIO", rpi_gpio)):
         monkeypatch.setitem(sys.modules, name, module)
     for name in ("gpiozero.pins.lgpio", "gpiozero.pins.rpigpio"):
@@ -505,18 +532,215 @@ def test_rpigpio_is_given_no_bounce_time(libraries: tuple[FakeLgpio, FakeRpiGpio
     board.close()
 
 
-def test_a_busy_line_is_told_by_name(libraries: tuple[FakeLgpio, FakeRpiGpio]) -> None:
-    """A line that another program holds: which, whose, and what to do; the others are let go."""
+def test_stamps_of_lgpio_stay_whole(libraries: tuple[FakeLgpio, FakeRpiGpio]) -> None:
+    """Two edges a nanosecond apart, after a hundred days of uptime, keep their order and their distance."""
+    lgpio, _ = libraries
+    origin = 8_640_000_000_000_001
+    seen: list[Edge] = []
+    Board(open_factory("gpio", "lgpio", ManualClock()), DEFAULT_STATIONS, seen.append, origin_ns=origin)
+    lgpio.callbacks[24](0, 24, 0, origin + 5)
+    lgpio.callbacks[4](0, 4, 0, origin + 6)
+    assert [edge.at for edge in seen] == [5, 6]
+    assert all(isinstance(edge.at, int) for edge in seen)
+
+
+def test_stamps_of_rpigpio_are_those_of_the_callback(
+    libraries: tuple[FakeLgpio, FakeRpiGpio], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through RPi.GPIO an edge has the instant at which its callback came, taken before the level is read."""
+    _, rpi_gpio = libraries
+    seen: list[Edge] = []
+    Board(open_factory("gpio", "rpigpio", ManualClock()), DEFAULT_STATIONS, seen.append, origin_ns=1000)
+    times = iter([41_000, 42_000])
+    monkeypatch.setattr(time, "monotonic_ns", lambda: next(times))
+    read = rpi_gpio.input
+
+    def late(gpio: int) -> int:
+        level = read(gpio)
+        rpi_gpio.read_after.append(gpio)
+        return level
+
+    monkeypatch.setattr(rpi_gpio, "input", late)
+    for level in (0.0, 1.0):
+        rpi_gpio.levels[24] = level
+        rpi_gpio.callbacks[24](24)
+    assert [(edge.at, edge.seat, edge.closed) for edge in seen] == [(40_000, 2, True), (41_000, 2, False)]
+    assert rpi_gpio.read_after == [24, 24]
+
+
+@pytest.mark.parametrize("factory", ["lgpio", "rpigpio"])
+@pytest.mark.parametrize("active_high", [True, False], ids=["active high", "active low"])
+def test_lines_rest_where_leds_are_dark_and_buttons_open(
+    libraries: tuple[FakeLgpio, FakeRpiGpio], factory: str, active_high: bool
+) -> None:
+    """After close no line floats: each LED's is pulled to its dark level, each button's up (F023)."""
+    lgpio, rpi_gpio = libraries
+    board = Board(
+        open_factory("gpio", factory, ManualClock()), DEFAULT_STATIONS, ignore, led_active_high=active_high
+    )
+    board.light(1, 1.0)
+    board.close()
+    if factory == "lgpio":
+        pulls, up, down = lgpio.pulls, lgpio.SET_PULL_UP, lgpio.SET_PULL_DOWN
+    else:
+        pulls, up, down = rpi_gpio.pulls, rpi_gpio.PUD_UP, rpi_gpio.PUD_DOWN
+    dark = down if active_high else up
+    assert {pulls[led] for led in LEDS.values()} == {dark}
+    assert {pulls[number] for station in DEFAULT_STATIONS for number in station.buttons} == {up}
+
+
+@pytest.mark.parametrize("factory", ["lgpio", "rpigpio"])
+@pytest.mark.parametrize("active_high", [True, False], ids=["active high", "active low"])
+def test_after_a_crash_the_lamps_are_put_out(
+    libraries: tuple[FakeLgpio, FakeRpiGpio], factory: str, active_high: bool
+) -> None:
+    """A line that a killed table left lit goes dark, is lit by nothing of the help, and rests dark (F022)."""
+    library = libraries[factory == "rpigpio"]
+    lit = float(active_high)
+    for led in LEDS.values():
+        library.levels[led] = lit
+    troubles = put_out(
+        open_factory("gpio", factory, ManualClock()), list(LEDS.values()), active_high=active_high
+    )
+    assert troubles == []
+    for led in LEDS.values():
+        assert glow(library.trace, led, active_high=active_high) == [0.0]
+    # And the table that comes after it claims them all, dark.
+    library.trace.clear()
+    board = Board(
+        open_factory("gpio", factory, ManualClock()), DEFAULT_STATIONS, ignore, led_active_high=active_high
+    )
+    for led in LEDS.values():
+        assert glow(library.trace, led, active_high=active_high) == [0.0]
+    board.close()
+
+
+def test_one_lamp_that_is_held_leaves_the_others_to_go_out(
+    libraries: tuple[FakeLgpio, FakeRpiGpio], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that somebody holds is told with its holder; the others are put out all the same."""
+    lgpio, _ = libraries
+    lgpio.busy_for[LEDS[2]] = 99
+    monkeypatch.setattr(
+        header_chip, "lines", lambda _chip, _numbers: {LEDS[2]: Line(LEDS[2], True, "lg", True)}
+    )
+    factory = open_factory("gpio", "lgpio", ManualClock())
+    troubles = put_out(factory, list(LEDS.values()))
+    assert troubles == [f"GPIO{LEDS[2]}: is held by “lg”: a program that uses lgpio, perhaps another table"]
+    assert {number for number, _, _ in lgpio.trace} == set(LEDS.values()) - {LEDS[2]}
+
+
+def test_the_header_is_opened_by_its_label(
+    libraries: tuple[FakeLgpio, FakeRpiGpio], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chip is the one with a header's label, whatever its number and whatever board it is."""
+    chips = (Chip(0, "gpio-brcmstb@107d508500", 32), Chip(7, "pinctrl-rp1", 54))
+    monkeypatch.setattr(header_chip, "chips", lambda: chips)
+    open_factory("gpio", "lgpio", ManualClock()).close()
+    assert libraries[0].opened == [7]
+    open_factory("gpio", "rpigpio", ManualClock()).close()
+    assert os.environ["RPI_LGPIO_CHIP"] == "7"
+
+
+@pytest.mark.usefixtures("libraries")
+def test_no_header_is_one_line_with_all_chips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a header's chip nothing opens, and the error lists what is there."""
+    monkeypatch.setattr(header_chip, "chips", lambda: (Chip(0, "INT33FF:00", 98),))
+    with pytest.raises(BackendError) as caught:
+        open_factory("gpio", "lgpio", ManualClock())
+    text = str(caught.value)
+    assert text.startswith(
+        "stations.pin_factory lgpio does not open: the header's GPIO chip is not there: none"
+    )
+    assert "gpiochip0 [INT33FF:00] 98 lines" in text
+    assert "\n" not in text
+
+
+@pytest.mark.usefixtures("libraries")
+@pytest.mark.parametrize("named", [True, False], ids=["LG_WD", "no LG_WD"])
+def test_lgpio_leaves_no_pipe_and_the_working_folder_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: bool
+) -> None:
+    """lgpio's import makes its pipe in LG_WD and stays there; afterwards all is as it was before."""
+    keep, here = tmp_path / "state", tmp_path / "here"
+    keep.mkdir()
+    here.mkdir()
+    fakes = tmp_path / "fakes"
+    fakes.mkdir()
+    (fakes / "lgpio.py").write_text(
+        "import os\n"
+        "os.chdir(os.environ['LG_WD'])\n"
+        "os.mkfifo('.lgd-nfy0')\n"
+        "seen = os.getcwd()\n"
+        "raise OSError('seen in ' + seen)\n"
+    )
+    monkeypatch.delitem(sys.modules, "lgpio")
+    monkeypatch.syspath_prepend(str(fakes))
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("TMPDIR", str(keep))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    if named:
+        monkeypatch.setenv("LG_WD", str(keep))
+    else:
+        monkeypatch.delenv("LG_WD", raising=False)
+    with pytest.raises(BackendError, match=rf"seen in {keep}/\.lgpio-"):
+        open_factory("gpio", "lgpio", ManualClock())
+    assert Path.cwd() == here
+    assert list(keep.iterdir()) == list(here.iterdir()) == []
+    assert os.environ.get("LG_WD") == (str(keep) if named else None)
+
+
+def test_a_line_that_is_busy_for_a_while_is_waited_for(libraries: tuple[FakeLgpio, FakeRpiGpio]) -> None:
+    """Five seconds of a held line are no failure (F011); the LEDs wait dark."""
+    lgpio, _ = libraries
+    lgpio.busy_for.update({6: 12, 23: 8})
+    pauses: list[float] = []
+    board = Board(open_factory("gpio", "lgpio", ManualClock()), DEFAULT_STATIONS, ignore, pause=pauses.append)
+    assert sum(pauses) == 5.0
+    assert len(lgpio.callbacks) == 15
+    for led in LEDS.values():
+        assert glow(lgpio.trace, led, active_high=True) == [0.0]
+    board.close()
+
+
+def test_a_busy_line_is_told_by_name(
+    libraries: tuple[FakeLgpio, FakeRpiGpio], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that another program keeps: which, who has it, and what to do; the others are let go, dark."""
     lgpio, _ = libraries
     lgpio.claim_error[6] = lgpio.error("'GPIO busy'")
+    monkeypatch.setattr(header_chip, "lines", lambda _chip, _numbers: {6: Line(6, True, "w1-gpio", False)})
     factory = open_factory("gpio", "lgpio", ManualClock())
+    pauses: list[float] = []
     with pytest.raises(BackendError) as caught:
-        Board(factory, DEFAULT_STATIONS, ignore)
+        Board(factory, DEFAULT_STATIONS, ignore, pause=pauses.append)
     assert str(caught.value) == (
-        "GPIO6 (button page of seat 4) cannot be used: GPIO busy; if it is busy, another program or an "
-        "overlay in config.txt holds it: stop that, or give the station another pin"
+        "GPIO6 (button page of seat 4) cannot be used: it is held by “w1-gpio”; stop that, take its overlay "
+        "out of config.txt, or give the station another pin (`heek doctor` lists who holds what)"
     )
+    assert len(pauses) == BUSY_PAUSES
     assert lgpio.closed == [17]
+    for led in LEDS.values():
+        assert glow(lgpio.trace, led, active_high=True) == [0.0]
+
+
+def test_edges_that_rpigpio_cannot_find(
+    libraries: tuple[FakeLgpio, FakeRpiGpio], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RPi.GPIO on a kernel that it does not know: the pin, the cause and the other library (F010)."""
+    _, rpi_gpio = libraries
+
+    def refused(gpio: int, *_: object, **__: object) -> None:
+        if gpio == 17:
+            raise RuntimeError("Failed to add edge detection")
+
+    monkeypatch.setattr(rpi_gpio, "add_event_detect", refused)
+    with pytest.raises(
+        BackendError,
+        match=r"^GPIO17 \(button page of seat 1\) cannot be used: Failed to add edge detection; "
+        r'RPi.GPIO finds .* set stations.pin_factory = "lgpio"$',
+    ):
+        Board(open_factory("gpio", "rpigpio", ManualClock()), DEFAULT_STATIONS, ignore)
 
 
 @pytest.mark.parametrize(

@@ -48,17 +48,17 @@ def test_an_edge_is_stamped_now_or_when_it_happened() -> None:
     factory = TableFactory(clock)
     line = factory.line(PEN)
     line.pull = "up"
-    seen: list[tuple[float, bool]] = []
+    seen: list[tuple[int, bool]] = []
 
-    def changed(ticks: float, state: bool) -> None:
-        seen.append((ticks, state))
+    def changed(stamp_ns: int, state: bool) -> None:
+        seen.append((stamp_ns, state))
 
     line.when_changed = changed
     line.drive(False)
-    line.drive(True, 2 * SECOND)
+    line.drive(True, 2 * SECOND + 1)
     line.drive(True)
     line.drive(False)
-    assert seen == [(5.0, False), (2.0, True), (5.0, False)]
+    assert seen == [(5_000_000_000, False), (2_000_000_001, True), (5_000_000_000, False)]
     assert factory.stamp is None
 
 

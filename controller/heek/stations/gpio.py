@@ -1,29 +1,59 @@
 """The stations on gpiozero's pins: raw edges with their own stamps in, brightness out.
 
-Nothing of gpiozero's own button logic is used: no bounce time, no hold thread. A pin reports each edge
-with the stamp of its backend, and the callback does no more than hand it over.
+Of gpiozero only the pins are used, none of its devices: no bounce time, no hold thread, and no reservations,
+whose lock is taken again by the garbage collector if it finds a forgotten device at the wrong moment. A pin
+reports each edge with the stamp of its backend, and the callback does no more than hand it over.
+
+Whose stamp that is differs. lgpio hands on the kernel's own, taken in the interrupt: CLOCK_MONOTONIC in whole
+nanoseconds, and so it reaches the session (gpiozero would make seconds of it, as a float). RPi.GPIO tells no
+time and no level: there the stamp is the instant at which its callback came, and the level is read after
+that. Such a stamp is late by the time that the interrupt, RPi.GPIO's thread and Python's lock take, never
+early; and of two edges closer than that it may see one level twice. `heek doctor` measures how late.
 
 The backend that is configured opens, or the start stops with a reason and a remedy. There is no
 fall-back: gpiozero's own search for a pin factory is never asked.
 
 No LED is lit before the table asks for it, whichever way it is wired. gpiozero's own pins cannot promise
 that: they claim an output low and start PWM with an empty duty cycle, which an LED that is lit by a low
-level shows as a flash. So a pin here is claimed at its dark level, and PWM goes on from there.
+level shows as a flash. So a pin here is claimed at its dark level, and PWM goes on from there. When it is let
+go it becomes an input that is pulled to where its LED is dark, or where its button is open; gpiozero would
+let it float, and an LED glow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import errno
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
-from heek.clock import SECOND, Clock, Instant
+from heek.clock import MILLISECOND, SECOND, Clock, Duration, Instant
 from heek.errors import BackendError
 from heek.kinds import KINDS, Kind, Seat
+from heek.stations import header_chip
 from heek.stations.gestures import Edge
 
 PWM_FREQUENCY_HZ: Final = 200
 """Fast enough that a dim LED does not flicker, slow enough for software PWM."""
+
+BUSY_PAUSE: Final[Duration] = 250 * MILLISECOND
+BUSY_PAUSES: Final = 24
+"""How often the start waits for lines that somebody holds, over all of them: six seconds.
+
+What holds a line at boot lets go of it soon (an overlay that is being changed, the table before this one that
+is being killed); what holds it for longer will go on to."""
+
+STAMPS: Final[dict[str, str]] = {
+    "lgpio": "stamps by the kernel",
+    "rpigpio": "stamps by callback, late by what `heek doctor` measures",
+    "mock": "stamps by the table's own clock",
+}
+"""Who says when an edge was, by `stations.pin_factory`, in words for people."""
 
 
 class Pins(Protocol):
@@ -59,6 +89,8 @@ def open_factory(backend: str, pin_factory: str, clock: Clock) -> Any:
             f"stations.pin_factory {pin_factory}: its Python module is not installed ({error}); "
             f"install heek with the extra [{extra}], or {remedy}"
         ) from None
+    except BackendError as error:
+        raise BackendError(f"stations.pin_factory {pin_factory} does not open: {error}; {remedy}") from None
     except Exception as error:  # each backend has errors of its own; all mean that it does not open
         raise BackendError(
             f"stations.pin_factory {pin_factory} does not open: {_reason(error)}; check that this is a "
@@ -67,15 +99,61 @@ def open_factory(backend: str, pin_factory: str, clock: Clock) -> Any:
         ) from None
 
 
+@contextlib.contextmanager
+def _pipe_put_away() -> Iterator[None]:
+    """While lgpio is imported: a folder for its pipe, which is gone afterwards.
+
+    Its import makes a pipe in the folder that LG_WD names, changes into that folder for good, and leaves the
+    pipe behind when the process ends; where it may not write it fails. Both ends of the pipe are open when
+    the import is done, so its name is of no more use.
+    """
+    try:
+        here = os.open(".", os.O_RDONLY)
+    except OSError:
+        here = -1
+    named = os.environ.get("LG_WD")
+    folder = tempfile.mkdtemp(prefix=".lgpio-", dir=named if named and os.access(named, os.W_OK) else None)
+    os.environ["LG_WD"] = folder
+    try:
+        yield
+    finally:
+        if here >= 0:
+            os.fchdir(here)
+            os.close(here)
+        if named is None:
+            del os.environ["LG_WD"]
+        else:
+            os.environ["LG_WD"] = named
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _lgpio() -> Any:
-    import lgpio
+    with _pipe_put_away():
+        import lgpio
     from gpiozero.pins.lgpio import LGPIOFactory, LGPIOPin
+    from gpiozero.pins.pi import PiPin
+
+    pulls = {"up": lgpio.SET_PULL_UP, "down": lgpio.SET_PULL_DOWN, "floating": lgpio.SET_PULL_NONE}
 
     class Pin(LGPIOPin):  # type: ignore[misc]
+        resting = "floating"
         _pwm: Any
+
+        def close(self) -> None:
+            handle = self.factory._handle
+            if handle is None:
+                return
+            if self._pwm:
+                self.frequency = None
+            # Only a line that is claimed anew takes another pull.
+            lgpio.gpio_free(handle, self._number)
+            lgpio.gpio_claim_input(handle, self._number, pulls[self.resting])
 
         def output_with_state(self, state: bool) -> None:
             lgpio.gpio_claim_output(self.factory._handle, self._number, int(state))
+
+        def _call_when_changed(self, _chip: int, _gpio: int, level: int, ticks: int) -> None:
+            PiPin._call_when_changed(self, ticks, level)
 
         def _set_frequency(self, value: float | None) -> None:
             if self._pwm or not value:
@@ -85,22 +163,36 @@ def _lgpio() -> Any:
             lgpio.tx_pwm(self.factory._handle, self._number, value, duty)
             self._pwm = (value, duty)
 
-    factory = LGPIOFactory()
+    factory = LGPIOFactory(chip=header_chip.header(header_chip.chips()).number)
+    # Which Pi it is gpiozero asks only for the first pin; a machine that is none shall be told so now.
+    factory._get_revision()
     factory.pin_class = Pin
     return factory
 
 
 def _rpigpio() -> Any:
+    chip = next((chip for chip in header_chip.chips() if chip.label in header_chip.HEADER_LABELS), None)
+    if chip is not None:
+        # RPi.GPIO itself asks no chip; its namesake on lgpio would go by the board, not by the label.
+        os.environ.setdefault("RPI_LGPIO_CHIP", str(chip.number))
+    with _pipe_put_away():
+        from RPi import GPIO
+    from gpiozero.pins.pi import PiPin
     from gpiozero.pins.rpigpio import RPiGPIOFactory, RPiGPIOPin
-    from RPi import GPIO
 
     class Pin(RPiGPIOPin):  # type: ignore[misc]
+        resting = "floating"
         _pwm: Any
 
         def close(self) -> None:
             # The end of its PWM pulls the line low; an input does not show that.
-            GPIO.setup(self._number, GPIO.IN, GPIO.PUD_OFF)
-            super().close()
+            GPIO.setup(self._number, GPIO.IN, self.GPIO_PULL_UPS[self.resting])
+            self.frequency = None
+            self.when_changed = None
+
+        def _call_when_changed(self, _channel: int) -> None:
+            at = time.monotonic_ns()
+            PiPin._call_when_changed(self, at, GPIO.input(self._number))
 
         def _set_frequency(self, value: float | None) -> None:
             if self._pwm or not value:
@@ -111,7 +203,14 @@ def _rpigpio() -> Any:
             self._pwm.start(100 * self._duty_cycle)
             self._frequency = value
 
-    factory = RPiGPIOFactory()
+    class Factory(RPiGPIOFactory):  # type: ignore[misc]
+        def close(self) -> None:
+            # Not GPIO.cleanup(), which would let every line float again.
+            for pin in self.pins.values():
+                pin.close()
+            self.pins.clear()
+
+    factory = Factory()
     factory.pin_class = Pin
     return factory
 
@@ -120,12 +219,43 @@ def _reason(error: BaseException) -> str:
     return str(error).strip("'\" ") or type(error).__name__
 
 
+def _is_busy(error: BaseException) -> bool:
+    """Does somebody else hold the line? lgpio says so in words alone."""
+    return (isinstance(error, OSError) and error.errno == errno.EBUSY) or "gpio busy" in str(error).lower()
+
+
+def put_out(factory: Any, leds: Sequence[int], *, active_high: bool = True) -> list[str]:
+    """Make these LED lines dark, each by itself, and let them go; gives a line for each that would not."""
+    troubles = []
+    for number in leds:
+        try:
+            pin = factory.pin(number)
+            pin.resting = "down" if active_high else "up"
+            pin.output_with_state(not active_high)
+            pin.close()
+        except Exception as error:  # each backend has errors of its own
+            told = header_chip.holder(_line_of(number)) if _is_busy(error) else ""
+            troubles.append(f"GPIO{number}: " + (f"is held by {told}" if told else _reason(error)))
+    _quietly(factory.close)
+    return troubles
+
+
+def _line_of(number: int) -> header_chip.Line | None:
+    """What the kernel tells of a line of the header, if it can be asked."""
+    try:
+        chip = header_chip.header(header_chip.chips())
+    except BackendError:
+        return None
+    return header_chip.lines(chip, [number]).get(number)
+
+
 class Board:
     """All stations of the table. `on_edge` is called in whatever thread the backend reports from.
 
     `origin_ns` is where the table's instant 0 lies on the backend's clock, which is CLOCK_MONOTONIC for all
-    of them. Raises BackendError, naming pin and seat, if a pin cannot be had; what had been claimed by
-    then is let go again, dark.
+    of them. A line that somebody else holds is waited for, `BUSY_PAUSES` times over all lines, with
+    `pause` (seconds); the LEDs that are claimed by then are dark. Raises BackendError, naming pin and seat,
+    if a pin cannot be had; what had been claimed by then is let go again, dark.
     """
 
     def __init__(
@@ -137,45 +267,65 @@ class Board:
         origin_ns: int = 0,
         led_active_high: bool = True,
         led_pwm: bool = True,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        from gpiozero import InputDevice, OutputDevice
-
         self._factory = factory
         self._on_edge = on_edge
         self._origin_ns = origin_ns
         self._active_high = led_active_high
         self.led_pwm = led_pwm
+        self._pause = pause
+        self._pauses_left = BUSY_PAUSES
+        self._users: dict[int, str] = {}
         self._buttons: dict[tuple[Seat, Kind], Any] = {}
         self._lamps: dict[Seat, Any] = {}
         self._levels: dict[Seat, float] = {}
-        self._callbacks: list[Callable[[float, int], None]] = []
-        using = ""
+        self._callbacks: list[Callable[[int, int], None]] = []
+        # LEDs first: whatever a button has against it, they are dark by then.
+        for station in stations:
+            self._claim(station.led, f"LED of seat {station.seat}", partial(self._claim_lamp, station.seat))
+        for station in stations:
+            for kind in KINDS:
+                number = getattr(station, kind.value)
+                use = f"button {kind.value} of seat {station.seat}"
+                self._claim(number, use, partial(self._claim_button, station.seat, kind))
+
+    def _claim(self, number: int, use: str, claim: Callable[[Any], None]) -> None:
+        """Have `claim` take a line, again and again while somebody else holds it."""
         try:
-            for station in stations:
-                using = f"GPIO{station.led} (LED of seat {station.seat})"
-                self._lamps[station.seat] = OutputDevice(
-                    station.led, active_high=led_active_high, pin_factory=factory
-                )
-                if led_pwm:
-                    self._lamps[station.seat].pin.frequency = PWM_FREQUENCY_HZ
-                self._levels[station.seat] = 0.0
-            for station in stations:
-                for kind in KINDS:
-                    number = getattr(station, kind.value)
-                    using = f"GPIO{number} (button {kind.value} of seat {station.seat})"
-                    button = InputDevice(number, pull_up=True, pin_factory=factory)
-                    self._buttons[station.seat, kind] = button
-                    self._listen(station.seat, kind, button.pin)
-        except Exception as error:  # each backend has errors of its own
+            if number in self._users:
+                raise ValueError(f"it is the {self._users[number]} already")
+            while True:
+                try:
+                    claim(self._factory.pin(number))
+                    break
+                except Exception as error:  # each backend has errors of its own
+                    if not self._pauses_left or not _is_busy(error):
+                        raise
+                self._pauses_left -= 1
+                self._pause(BUSY_PAUSE / SECOND)
+            self._users[number] = use
+        except Exception as error:
+            holder = header_chip.holder(_line_of(number)) if _is_busy(error) else ""
             self.close()
-            raise BackendError(
-                f"{using} cannot be used: {_reason(error)}; if it is busy, another program or an overlay "
-                "in config.txt holds it: stop that, or give the station another pin"
-            ) from None
+            raise BackendError(_refusal(f"GPIO{number} ({use})", error, holder)) from None
+
+    def _claim_lamp(self, seat: Seat, pin: Any) -> None:
+        pin.resting = "down" if self._active_high else "up"
+        pin.output_with_state(not self._active_high)
+        self._lamps[seat], self._levels[seat] = pin, 0.0
+        if self.led_pwm:
+            pin.frequency = PWM_FREQUENCY_HZ
+
+    def _claim_button(self, seat: Seat, kind: Kind, pin: Any) -> None:
+        pin.resting = "up"
+        pin.input_with_pull("up")
+        self._buttons[seat, kind] = pin
+        self._listen(seat, kind, pin)
 
     def _listen(self, seat: Seat, kind: Kind, pin: Any) -> None:
-        def changed(ticks: float, state: int) -> None:
-            at: Instant = round(ticks * SECOND) - self._origin_ns
+        def changed(stamp_ns: int, state: int) -> None:
+            at: Instant = stamp_ns - self._origin_ns
             self._on_edge(Edge(at, seat, kind, not state))
 
         # gpiozero keeps only a weak reference to what it calls.
@@ -186,14 +336,14 @@ class Board:
 
     def closed_contacts(self) -> list[tuple[Seat, Kind]]:
         """The contacts that are closed at this moment."""
-        return [key for key, button in self._buttons.items() if not button.pin.state]
+        return [key for key, pin in self._buttons.items() if not pin.state]
 
     def light(self, seat: Seat, level: float) -> bool:
         """Set an LED to 0.0 (off) to 1.0; writes nothing, and says so, if it shows that already."""
         if self._levels.get(seat) == level:
             return False
         self._levels[seat] = level
-        pin = self._lamps[seat].pin
+        pin = self._lamps[seat]
         if self.led_pwm:
             pin.state = level if self._active_high else 1.0 - level
         else:
@@ -202,19 +352,37 @@ class Board:
 
     def close(self) -> None:
         """Switch every LED off and let all pins go; may be called twice and never raises."""
-        for seat, lamp in self._lamps.items():
+        for seat, pin in self._lamps.items():
             _quietly(partial(self.light, seat, 0.0))
-            _quietly(lamp.close)
-        for button in self._buttons.values():
-            _quietly(partial(_deafen, button))
-            _quietly(button.close)
-        self._lamps, self._buttons, self._callbacks = {}, {}, []
+            _quietly(pin.close)
+        for pin in self._buttons.values():
+            _quietly(partial(_deafen, pin))
+            _quietly(pin.close)
+        self._lamps, self._buttons, self._users, self._callbacks = {}, {}, {}, []
         _quietly(self._factory.close)
 
 
-def _deafen(button: Any) -> None:
+def _refusal(using: str, error: BaseException, holder: str) -> str:
+    """Why a line cannot be used and what to do, in one line."""
+    if holder:
+        return (
+            f"{using} cannot be used: it is held by {holder}; stop that, take its overlay out of config.txt, "
+            "or give the station another pin (`heek doctor` lists who holds what)"
+        )
+    if "edge detection" in str(error):
+        return (
+            f"{using} cannot be used: {_reason(error)}; RPi.GPIO finds no edges on a Pi 5 nor on kernels "
+            'from 6.6 on: set stations.pin_factory = "lgpio"'
+        )
+    return (
+        f"{using} cannot be used: {_reason(error)}; give the station another pin, or see what `heek doctor` "
+        "says of it"
+    )
+
+
+def _deafen(pin: Any) -> None:
     # gpiozero's lgpio pins go on listening when they are closed.
-    button.pin.when_changed = None
+    pin.when_changed = None
 
 
 def _quietly(step: Callable[[], object]) -> None:

@@ -4,7 +4,8 @@ The stock mock takes its stamps from the real clock, keeps every state it ever h
 when the program sets a pull, so that a button held at start-up silently is not held any more. These
 pins stamp with the table's clock (or with the stamp of a late edge), keep nothing, and stay where the
 outside world has put them. As outputs they do what the pins of `heek.stations.gpio` do on a real
-backend: they are claimed at a level, and PWM starts from it.
+backend: they are claimed at a level, PWM starts from it, and closed they rest on a pull. Like those they
+report whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from typing import Any, cast
 
 from gpiozero.exc import PinPWMFixedValue
 from gpiozero.pins.mock import MockFactory, MockPWMPin
+from gpiozero.pins.pi import PiPin
 
 from heek.clock import SECOND, Clock, Instant
 
 
 class TablePin(MockPWMPin):  # type: ignore[misc]
     """A pin of the mock header: driven from outside as an input, read from outside as an output."""
+
+    resting = "floating"
+    """The pull of the input that it becomes when it is closed."""
 
     def __init__(self, factory: TableFactory, info: Any) -> None:
         self._driven: bool | None = None
@@ -46,6 +51,15 @@ class TablePin(MockPWMPin):  # type: ignore[misc]
     def level(self) -> float:
         """What a meter on the line would show: 0.0 to 1.0."""
         return float(self._state)
+
+    def close(self) -> None:
+        resting = self.resting
+        super().close()
+        if self.function == "input":
+            self.pull = resting
+
+    def _call_when_changed(self) -> None:
+        PiPin._call_when_changed(self, self.factory.stamp_ns(), self._state)
 
     def output_with_state(self, state: bool) -> None:
         self._change_state(float(state))
@@ -84,8 +98,11 @@ class TableFactory(MockFactory):  # type: ignore[misc]
         super().__init__(revision="c03114", pin_class=TablePin)
 
     def ticks(self) -> float:
-        at = self._clock.now() if self.stamp is None else self.stamp
-        return (self._clock.origin_ns + at) / SECOND
+        return self.stamp_ns() / SECOND
+
+    def stamp_ns(self) -> int:
+        """The stamp of an edge that is handed over now, on the clock that the kernel stamps with."""
+        return self._clock.origin_ns + (self._clock.now() if self.stamp is None else self.stamp)
 
     def line(self, number: int) -> TablePin:
         """The line of a GPIO number, made if it is not claimed yet."""
