@@ -69,6 +69,17 @@ def test_the_example_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["config", "check", str(file)]) == OK
 
 
+def test_the_boot_settings_of_a_file(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What config.txt needs follows the file: its own pins, and LEDs that are lit by a low line kept high."""
+    table.write_text(
+        MOCK + "led_active_high = false\n[[station]]\nseat = 1\nled = 18\n[[station]]\nseat = 2\nled = 19\n"
+    )
+    assert main(["config", "boot", str(table)]) == OK
+    said = capsys.readouterr().out
+    assert "gpio=18-19=op,dh,pu\n" in said
+    assert "gpio=4,8,17,24-25,27=ip,pu\n" in said
+
+
 def test_an_action_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     """`heek config` alone is a mistake that says so."""
     with pytest.raises(SystemExit) as stopped:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from heek.cli.lamps import PATIENCE_S
+
 FOLDER = Path(__file__).parents[2] / "systemd"
 UNIT = FOLDER / "heek.service"
 KI_UNIT = FOLDER / "heek-ki.service"
@@ -83,6 +85,14 @@ def test_unit_is_little_exposed(installed: Path) -> None:
 def test_unit_runs_the_command_that_the_package_installs() -> None:
     """ExecStart is `heek run` with a configuration, and nothing of a shell."""
     assert _settings("Service")["ExecStart"] == ["/opt/heek/venv/bin/heek run --config /etc/heek/table.toml"]
+
+
+def test_the_lamps_are_put_out_however_the_table_ends() -> None:
+    """After every end, crash or not, the unit runs `heek lamps off`, and its failure is not the unit's."""
+    assert _settings("Service")["ExecStopPost"] == [
+        "-/opt/heek/venv/bin/heek lamps off --config /etc/heek/table.toml"
+    ]
+    assert PATIENCE_S < 10
 
 
 def test_the_ki_keeps_its_ledger_where_its_unit_may_write() -> None:

@@ -56,6 +56,14 @@ def test_boot_settings_pull_up_every_button_and_drive_every_led_low() -> None:
     assert _lines_of(text, "op,dl,pd") == {s.led for s in DEFAULT_STATIONS}
 
 
+@pytest.mark.parametrize(("active_high", "attributes"), [(True, "op,dl,pd"), (False, "op,dh,pu")])
+def test_boot_settings_keep_leds_dark_by_either_polarity(active_high: bool, attributes: str) -> None:
+    """An LED that is lit by a low line is driven high before the daemon starts, and pulled up (F022)."""
+    text = boot_settings(led_active_high=active_high)
+    assert _lines_of(text, attributes) == {s.led for s in DEFAULT_STATIONS}
+    assert len(re.findall(r"^gpio=", text, re.MULTILINE)) == 2
+
+
 def test_boot_settings_fit_the_firmwares_parser() -> None:
     """No line is longer than the firmware reads, and the file ends in the section for all boards."""
     lines = boot_settings().splitlines()

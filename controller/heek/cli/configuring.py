@@ -1,4 +1,4 @@
-"""`heek config`: check a configuration, show what it comes to, or print one to start from."""
+"""`heek config`: check a configuration, show what it comes to, print one, or the boot settings for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heek.cli import OK
 
 
 def add_to(commands: Any) -> None:
-    """Add `config check`, `config show` and `config example` to the commands."""
+    """Add `config check`, `config show`, `config example` and `config boot` to the commands."""
     parser = commands.add_parser("config", help="check, show or start a configuration")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="name every mistake in a file")
@@ -21,6 +21,9 @@ def add_to(commands: Any) -> None:
     show.set_defaults(run=run_show)
     example = actions.add_parser("example", help="every key with its default and its meaning")
     example.set_defaults(run=run_example)
+    boot = actions.add_parser("boot", help="what a file needs in the Pi's config.txt: pins as they are wired")
+    boot.add_argument("file", type=Path, metavar="FILE")
+    boot.set_defaults(run=run_boot)
 
 
 def run_check(arguments: argparse.Namespace) -> int:
@@ -45,4 +48,14 @@ def run_example(_arguments: argparse.Namespace) -> int:
     from heek.config import example
 
     print(example(), end="")
+    return OK
+
+
+def run_boot(arguments: argparse.Namespace) -> int:
+    """Print the boot settings for the stations and the LEDs' polarity of a file."""
+    from heek.config import load
+    from heek.wiring.documents import boot_settings
+
+    config = load(arguments.file)
+    print(boot_settings(config.wired, led_active_high=config.stations.led_active_high), end="")
     return OK

@@ -50,3 +50,22 @@ class FolderLock:
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
+
+
+def holder(folder: Path, locks: Path = Path("/proc/locks")) -> int | None:
+    """The process that runs a table on this state folder, None if none does; as far as can be told.
+
+    Asked of the kernel's list of locks: to try the lock would be in the way of a table that starts.
+    """
+    try:
+        status = (folder / LOCK_NAME).stat()
+        listed = locks.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    inode = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    for line in listed.splitlines():
+        words = line.split()
+        # "7: FLOCK  ADVISORY  WRITE 1234 b3:02:5678 0 EOF"; with "->" after the number it only waits.
+        if len(words) >= 6 and words[1] == "FLOCK" and words[5] == inode:
+            return int(words[4]) if words[4].isdigit() else 0
+    return None

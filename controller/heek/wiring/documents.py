@@ -119,10 +119,15 @@ def _header_rows(stations: Sequence[StationPins]) -> Iterator[str]:
         )
 
 
-def boot_settings(stations: Sequence[StationPins] = DEFAULT_STATIONS) -> str:
-    """What the Pi's boot partition needs for these stations, to be included by its config.txt."""
+def boot_settings(stations: Sequence[StationPins] = DEFAULT_STATIONS, *, led_active_high: bool = True) -> str:
+    """What the Pi's boot partition needs for these stations, to be included by its config.txt.
+
+    One polarity for all LEDs, as the configuration has one: a table with LEDs of both would need a key for
+    each seat, here and there.
+    """
     buttons = ranges(gpio for station in stations for gpio in station.buttons)
     leds = ranges(station.led for station in stations)
+    level, pull, drive = ("low", "down", "dl,pd") if led_active_high else ("high", "up", "dh,pu")
     return f"""\
 # Boot settings of the Ahyoheek table (see firmware/README.md).
 # {_PROVENANCE}
@@ -136,8 +141,8 @@ dtparam=spi=off
 enable_uart=1
 # Buttons close to ground: inputs pulled up, so that none reads pressed.
 gpio={buttons}=ip,pu
-# LEDs: driven low, so that none glows; pulled down for when a program lets go.
-gpio={leds}=op,dl,pd
+# LEDs: driven {level}, so that none glows; pulled {pull} for when a program lets go.
+gpio={leds}=op,{drive}
 [pi5]
 # On a Pi 5 serial0 is the debug socket unless it is told to be pins 8 and 10.
 dtparam=uart0_console
