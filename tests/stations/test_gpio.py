@@ -533,7 +533,7 @@ def test_rpigpio_is_given_no_bounce_time(libraries: tuple[FakeLgpio, FakeRpiGpio
 
 
 def test_stamps_of_lgpio_stay_whole(libraries: tuple[FakeLgpio, FakeRpiGpio]) -> None:
-    """Two edges a nanosecond apart keep their distance, also where a float cannot count nanoseconds any more."""
+    """Two edges a nanosecond apart keep their distance, where a float has no nanoseconds left."""
     lgpio, _ = libraries
     origin = 9_504_000_000_000_001
     seen: list[Edge] = []

@@ -1,0 +1,281 @@
+"""All that is asked of the machine, in one place: folders of files, and functions for what is no file.
+
+What judges takes a `Machine` and touches nothing else, so a test gives it the files of any board.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import importlib.metadata
+import os
+import select
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from heek.clock import SECOND, Duration
+from heek.errors import JournalError, PanelError
+from heek.stations import header_chip
+from heek.stations.header_chip import Chip, Line
+
+if TYPE_CHECKING:
+    from heek.config import DisplayConfig
+
+LIBRARIES: Final = (
+    "gpiozero",
+    "lgpio",
+    "RPi.GPIO",
+    "rpi-lgpio",
+    "luma.oled",
+    "luma.core",
+    "smbus2",
+    "pyserial",
+)
+COMMAND_PATIENCE_S: Final = 5.0
+CALLBACKS: Final = 500
+"""How many wake-ups are measured for the lateness of a callback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What a file system has."""
+
+    free_bytes: int
+    total_bytes: int
+
+
+def _no_chips() -> Sequence[Chip]:
+    return ()
+
+
+def _no_lines(_chip: Chip, _numbers: Iterable[int]) -> Mapping[int, Line]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where to look. The defaults find nothing, so that a test names what it is about."""
+
+    root: Path
+    """Its file system: /proc, /sys, /dev, /boot, /etc and /run are below it."""
+    chips: Callable[[], Sequence[Chip]] = _no_chips
+    lines: Callable[[Chip, Iterable[int]], Mapping[int, Line]] = _no_lines
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """Versions by name, of those of `LIBRARIES` that are installed."""
+    groups: frozenset[str] = frozenset()
+    """Of the user that runs the doctor."""
+    is_root: bool = False
+    run: Callable[[Sequence[str]], str | None] = lambda _command: None
+    """What a command prints; None if it is not there or fails."""
+    space: Callable[[Path], Space | None] = lambda _folder: None
+    writable: Callable[[Path], bool] = lambda _folder: True
+    wall_s: Callable[[], float] = time.time
+    frame: Callable[[DisplayConfig], tuple[Duration, str]] = lambda _display: (0, "")
+    """Sends a full frame: how long it took, or what was wrong."""
+    port_trouble: Callable[[str, int], str] = lambda _host, _port: ""
+    """Why an address cannot be listened at; empty: it can."""
+    journal_faults: Callable[[Path], Sequence[str] | None] = lambda _folder: None
+    """What is wrong with a journal; None: there is none yet."""
+    lateness: Callable[[], Sequence[Duration]] = lambda: ()
+    """How late callbacks come on this machine, one by one."""
+    table_pid: Callable[[Path], int | None] = lambda _folder: None
+    """The process that runs a table on a state folder."""
+
+    def text(self, *paths: str) -> str | None:
+        """The text of the first of these files that can be read, without a device tree's last NUL."""
+        for path in paths:
+            with contextlib.suppress(OSError):
+                return (self.root / path.lstrip("/")).read_bytes().decode("utf-8", "replace").rstrip("\0\n")
+        return None
+
+    def number(self, path: str) -> int | None:
+        """A number of the device tree: four bytes, the highest first."""
+        with contextlib.suppress(OSError):
+            cell = (self.root / path.lstrip("/")).read_bytes()
+            return int.from_bytes(cell[:4], "big") if len(cell) >= 4 else None
+        return None
+
+    def exists(self, path: str) -> bool:
+        return (self.root / path.lstrip("/")).exists() or (self.root / path.lstrip("/")).is_symlink()
+
+    def link(self, path: str) -> str | None:
+        """The last part of what a link points at."""
+        with contextlib.suppress(OSError):
+            return (self.root / path.lstrip("/")).readlink().name
+        return None
+
+    def names(self, pattern: str) -> list[str]:
+        """The paths that a pattern finds, from the root on, in order."""
+        found = self.root.glob(pattern.lstrip("/"))
+        return sorted("/" + str(path.relative_to(self.root)) for path in found)
+
+
+def this_machine() -> Machine:
+    """The one that this runs on."""
+    from heek.journal.lock import holder
+
+    return Machine(
+        root=Path("/"),
+        chips=header_chip.chips,
+        lines=header_chip.lines,
+        libraries=_libraries(),
+        groups=_groups(),
+        is_root=os.geteuid() == 0,
+        run=_run,
+        space=_space,
+        writable=_writable,
+        frame=_frame,
+        port_trouble=_port_trouble,
+        journal_faults=_journal_faults,
+        lateness=callback_lateness,
+        table_pid=holder,
+    )
+
+
+def _libraries() -> dict[str, str]:
+    found = {}
+    for name in LIBRARIES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def _groups() -> frozenset[str]:
+    names = set()
+    for number in {os.getegid(), *os.getgroups()}:
+        with contextlib.suppress(KeyError):
+            names.add(grp.getgrgid(number).gr_name)
+    return frozenset(names)
+
+
+def _run(command: Sequence[str]) -> str | None:
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_PATIENCE_S,
+            check=False,
+            env={"LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the nearest above it that is there."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def _space(folder: Path) -> Space | None:
+    try:
+        usage = shutil.disk_usage(_there(folder))
+    except OSError:
+        return None
+    return Space(usage.free, usage.total)
+
+
+def _writable(folder: Path) -> bool:
+    return os.access(_there(folder), os.W_OK | os.X_OK)
+
+
+def _frame(display: DisplayConfig) -> tuple[Duration, str]:
+    from PIL import Image
+
+    from heek.display.oled import SIZE_PX, Oled
+
+    panel = Oled(display.driver, display.bus, display.address, display.rotate)
+    try:
+        first = panel.show(Image.new("1", SIZE_PX, 1), 0)
+        if not first.ok:
+            return 0, first.text
+        began = time.monotonic_ns()
+        second = panel.show(Image.new("1", SIZE_PX, 0), 0)
+        took = time.monotonic_ns() - began
+        return (took, "") if second.ok else (0, second.text)
+    except PanelError as error:
+        return 0, str(error)
+    finally:
+        panel.close()
+
+
+def _port_trouble(host: str, port: int) -> str:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(address)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _journal_faults(folder: Path) -> Sequence[str] | None:
+    from heek.journal import read_journal
+    from heek.journal.schema import FILE_NAME
+
+    if not (folder / FILE_NAME).exists():
+        return None
+    try:
+        with read_journal(folder) as journal:
+            return list(journal.verify())
+    except JournalError as error:
+        return [str(error)]
+
+
+def callback_lateness(count: int = CALLBACKS) -> list[Duration]:
+    """How late a Python function is that a waiting thread calls, `count` times, in nanoseconds.
+
+    RPi.GPIO calls its callbacks from a thread of its own that waits in the kernel for an edge. This is the
+    same way with a pipe in place of the edge: from the instant of writing to the instant that the woken
+    thread notes. The interrupt itself is not in it.
+    """
+    reading, writing = os.pipe()
+    late: list[Duration] = []
+    sent = 0
+    woken = threading.Event()
+
+    def wait_for_edges() -> None:
+        with select.epoll() as poll:
+            poll.register(reading, select.EPOLLIN)
+            for _ in range(count):
+                poll.poll()
+                late.append(time.monotonic_ns() - sent)
+                os.read(reading, 1)
+                woken.set()
+
+    waiter = threading.Thread(target=wait_for_edges, daemon=True)
+    waiter.start()
+    try:
+        for _ in range(count):
+            # Long enough that the thread sleeps in the kernel again, as it does between two edges.
+            time.sleep(0.001)
+            woken.clear()
+            sent = time.monotonic_ns()
+            os.write(writing, b".")
+            if not woken.wait(COMMAND_PATIENCE_S):
+                break
+    finally:
+        waiter.join(COMMAND_PATIENCE_S)
+        os.close(reading)
+        os.close(writing)
+    return late
+
+
+def milliseconds(duration: Duration) -> str:
+    """A duration as people read it: `0.12 ms`."""
+    return f"{duration / SECOND * 1000:.2f} ms"
