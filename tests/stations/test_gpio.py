@@ -24,10 +24,10 @@ from heek.errors import BackendError
 from heek.kinds import KINDS, SEATS, Kind
 from heek.stations import header_chip
 from heek.stations.gestures import Edge
-from heek.stations.gpio import BUSY_PAUSES, Board, open_factory, put_out
+from heek.stations.gpio import BUSY_PAUSES, Board, LineWatch, open_factory, put_out
 from heek.stations.header_chip import Chip, Line
 from heek.stations.mock_pins import TableFactory, TablePin
-from heek.wiring.pin_map import DEFAULT_STATIONS, StationPins
+from heek.wiring.pin_map import DEFAULT_STATIONS, USABLE, StationPins
 
 PI_4 = (Chip(0, "pinctrl-bcm2711", 58), Chip(1, "raspberrypi-exp-gpio", 8))
 LEDS = {station.seat: station.led for station in DEFAULT_STATIONS}
@@ -722,6 +722,32 @@ def test_a_busy_line_is_told_by_name(
     assert lgpio.closed == [17]
     for led in LEDS.values():
         assert glow(lgpio.trace, led, active_high=True) == [0.0]
+
+
+@pytest.mark.parametrize("name", ["lgpio", "rpigpio"])
+def test_any_line_can_be_watched(libraries: tuple[FakeLgpio, FakeRpiGpio], name: str) -> None:
+    """Each edge with its line and stamp; one that is held is told, and stops no other."""
+    lgpio, rpi_gpio = libraries
+    lgpio.busy_for[9] = 99
+    seen: list[tuple[int, bool, int]] = []
+    watch = LineWatch(
+        open_factory("gpio", name, ManualClock()), USABLE, lambda *move: seen.append(move), dark_low=[22]
+    )
+    if name == "lgpio":
+        assert watch.refused == {9: "GPIO busy"}
+        lgpio.callbacks[18](0, 18, 0, 5_000)
+        assert seen == [(18, True, 5_000)]
+        lgpio.levels[27] = 0.0
+        assert watch.closed() == [27]
+    watch.close()
+    watch.close()
+    pulls, down, up = (
+        (lgpio.pulls, lgpio.SET_PULL_DOWN, lgpio.SET_PULL_UP)
+        if name == "lgpio"
+        else (rpi_gpio.pulls, rpi_gpio.PUD_DOWN, rpi_gpio.PUD_UP)
+    )
+    assert (pulls[22], pulls[18]) == (down, up)
+    assert (lgpio.callbacks, rpi_gpio.callbacks) == ({}, {})
 
 
 def test_edges_that_rpigpio_cannot_find(

@@ -79,13 +79,27 @@ def _give_up_output() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from heek.cli import configuring, demo, doctoring, journals, ki, lamps, replaying, running, simulating
+    from heek.cli import (
+        configuring,
+        demo,
+        doctoring,
+        journals,
+        ki,
+        lamps,
+        replaying,
+        running,
+        selftesting,
+        simulating,
+    )
 
     parser = argparse.ArgumentParser(
         prog="heek", description="The controller of an Ahyoheek table, the D'ni rock-paper-scissors."
     )
     parser.add_argument("--version", action="version", version=f"heek {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (running, simulating, demo, ki, configuring, journals, replaying, doctoring, lamps):
+    for command in (
+        *(running, simulating, demo, ki, configuring, journals, replaying),
+        *(doctoring, selftesting, lamps),
+    ):
         command.add_to(commands)
     return parser

@@ -362,6 +362,57 @@ class Board:
         _quietly(self._factory.close)
 
 
+class LineWatch:
+    """Any lines of the header as inputs that are pulled up: for somebody who does not know what hangs there.
+
+    `on_move` gets the line's number, whether it is closed to ground, and the stamp in nanoseconds, in
+    whatever thread the backend reports from. `refused` are the lines that cannot be had, with reasons.
+    """
+
+    def __init__(
+        self,
+        factory: Any,
+        numbers: Sequence[int],
+        on_move: Callable[[int, bool, int], None],
+        *,
+        dark_low: Sequence[int] = (),
+    ) -> None:
+        self._factory = factory
+        self._pins: dict[int, Any] = {}
+        self._callbacks: list[Callable[[int, int], None]] = []
+        self.refused: dict[int, str] = {}
+        for number in numbers:
+            try:
+                pin = factory.pin(number)
+                pin.resting = "down" if number in dark_low else "up"
+                pin.input_with_pull("up")
+                self._pins[number] = pin
+                self._listen(number, pin, on_move)
+            except Exception as error:  # each backend has errors of its own
+                self.refused[number] = _reason(error)
+
+    def _listen(self, number: int, pin: Any, on_move: Callable[[int, bool, int], None]) -> None:
+        def changed(stamp_ns: int, state: int) -> None:
+            on_move(number, not state, stamp_ns)
+
+        self._callbacks.append(changed)
+        pin.bounce = None
+        pin.edges = "both"
+        pin.when_changed = changed
+
+    def closed(self) -> list[int]:
+        """The lines that are closed to ground at this moment."""
+        return [number for number, pin in self._pins.items() if not pin.state]
+
+    def close(self) -> None:
+        """Let all lines go; may be called twice and never raises."""
+        for pin in self._pins.values():
+            _quietly(partial(_deafen, pin))
+            _quietly(pin.close)
+        self._pins, self._callbacks = {}, []
+        _quietly(self._factory.close)
+
+
 def _refusal(using: str, error: BaseException, holder: str) -> str:
     """Why a line cannot be used and what to do, in one line."""
     if holder:
