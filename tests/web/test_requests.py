@@ -279,6 +279,15 @@ def test_with_a_real_backend_there_is_no_press() -> None:
         assert table.browser().get("/state").status == 200
 
 
+def test_the_page_says_whose_stamps_presses_have() -> None:
+    """What the table knows of its stamps is told to every browser as it is."""
+    words = "stamps by callback, + 1.20 ms or more"
+    with serving(PageSettings(port=0, simulated=False, stamps=words), press=False) as table:
+        assert table.browser().get("/about").json["stamps"] == words
+    with serving(PageSettings(port=0)) as table:
+        assert table.browser().get("/about").json["stamps"] == ""
+
+
 @pytest.mark.skipif(own_address() is None, reason="this machine has no address but loopback")
 def test_from_elsewhere_one_only_looks() -> None:
     """A table that is shown in a network, without LAN mode, is pressed on its own machine alone."""

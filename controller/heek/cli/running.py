@@ -73,7 +73,9 @@ def _say_ready(config: Config, process: TableProcess) -> None:
         "%s is ready: seats %s on %s, journal in %s",
         config.table.name,
         ", ".join(map(str, config.seat_numbers)),
-        "mock pins" if config.stations.backend == "mock" else config.stations.pin_factory,
+        "mock pins"
+        if config.stations.backend == "mock"
+        else f"{config.stations.pin_factory} ({process.stamps})",
         config.table.state_dir,
     )
     if process.page is not None:

@@ -56,6 +56,9 @@ REPORTING_PATIENCE_S: Final = 1.0
 CLAIM_PATIENCE_S: Final = 5.0
 """How long a sign-in waits for the table to take it."""
 
+STAMP_SAMPLES: Final = 100
+"""Wake-ups that are measured at the start where stamps are not the kernel's: a tenth of a second."""
+
 SERIAL_BYTES: Final = 8 * 1024
 """Of records in one request over serial: under a second on the wire at 115200 baud."""
 HTTP_BYTES: Final = 512 * 1024
@@ -92,6 +95,8 @@ class TableProcess:
         self._rest: tuple[object, ...] = ()
         """With view and picture: what the page was last handed."""
         self._pins: Any = None
+        self.stamps = ""
+        """Whose stamps a press is judged by; known once the pins are open."""
         self.page: PageServer | None = None
         self._photos: ReplayedMatches | None = None
         self._daemon: Daemon
@@ -174,6 +179,7 @@ class TableProcess:
         from heek.stations.gpio import open_factory
 
         self._pins = open_factory(config.stations.backend, config.stations.pin_factory, clock)
+        self.stamps = stamps_words(config)
         return self._pins
 
     # The page
@@ -195,6 +201,7 @@ class TableProcess:
             simulated=simulated,
             seats=config.seat_numbers,
             led_pwm=config.stations.led_pwm,
+            stamps="" if simulated else self.stamps,
             ki_url=demonstration.ki_url if demonstration is not None else None,
             lan_host=demonstration.lan_host if demonstration is not None else None,
             lan_token=demonstration.lan_token if demonstration is not None else None,
@@ -368,6 +375,18 @@ class TableProcess:
                 settled.set_result(None)
             else:
                 settled.set_exception(IllegalAction(why))
+
+
+def stamps_words(config: Config) -> str:
+    """Whose stamps a press has, in words; with the measured error where they are not the kernel's."""
+    if config.stations.backend == "mock":
+        return "stamps by the table's own clock"
+    if config.stations.pin_factory == "lgpio":
+        return "stamps by the kernel"
+    from heek.doctor.machine import callback_lateness, milliseconds
+
+    late = callback_lateness(STAMP_SAMPLES)
+    return f"stamps by callback, + {milliseconds(max(late, default=0))} or more"
 
 
 def _open_panel(display: DisplayConfig) -> Oled:

@@ -48,13 +48,6 @@ BUSY_PAUSES: Final = 24
 What holds a line at boot lets go of it soon (an overlay that is being changed, the table before this one that
 is being killed); what holds it for longer will go on to."""
 
-STAMPS: Final[dict[str, str]] = {
-    "lgpio": "stamps by the kernel",
-    "rpigpio": "stamps by callback, late by what `heek doctor` measures",
-    "mock": "stamps by the table's own clock",
-}
-"""Who says when an edge was, by `stations.pin_factory`, in words for people."""
-
 
 class Pins(Protocol):
     """The GPIO numbers of one station (see `heek.wiring.pin_map.StationPins`)."""

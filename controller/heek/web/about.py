@@ -39,6 +39,7 @@ def about(
     return {
         "simulated": settings.simulated,
         "seats": list(settings.seats),
+        "stamps": settings.stamps,
         "press": press,
         "bots": doors.fill_seats is not None and (operator or (phone and seat is not None)),
         "sign_in": doors.sign_in is not None and operator,

@@ -28,6 +28,8 @@ class PageSettings:
     """The seats that have a station."""
     led_pwm: bool = True
     """Whether the LEDs can be dimmed: it decides what their patterns look like."""
+    stamps: str = ""
+    """Whose stamps a press is judged by, and how far off they may be; empty where the pins are simulated."""
     ki_url: str | None = None
     """Where a person finds the KI's board."""
     names: tuple[str, ...] = ()

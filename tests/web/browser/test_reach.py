@@ -300,10 +300,17 @@ def test_simulated_is_always_said(serve: Server, open_page: Opener) -> None:
         opened.evaluate("window.scrollTo(0, 10000)")
         (mark,) = boxes(opened, "#simulated")
         assert 0 <= mark["top"] < mark["bottom"] <= viewport["height"]
-    shown = serve(ShownTable(PageSettings(port=0, simulated=False), press=False))
-    shown.show(*moments()["throw"][:2])
-    opened = open_page(shown.url)
-    assert not opened.page.locator("#simulated").is_visible()
+    assert not opened.page.locator("#stamps").is_visible()
+    for viewport in (LAPTOP, PHONE):
+        settings = PageSettings(port=0, simulated=False, stamps="stamps by the kernel")
+        shown = serve(ShownTable(settings, press=False))
+        shown.show(*moments()["throw"][:2])
+        opened = open_page(shown.url, viewport=viewport)
+        assert not opened.page.locator("#simulated").is_visible()
+        assert opened.text("#stamps") == "Presses have stamps by the kernel."
+        (mark,) = boxes(opened, "#stamps")
+        assert 0 <= mark["left"] < mark["right"] <= viewport["width"]
+        assert faults(opened) == []
 
 
 def test_nothing_moves_under_a_finger(shown: ShownTable, open_page: Opener) -> None:

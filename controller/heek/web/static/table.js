@@ -158,6 +158,8 @@ class Page {
     const { state, about } = this;
     if (document.title !== title(state, this.link)) document.title = title(state, this.link);
     mark(part("simulated"), "hidden", !(state?.simulated ?? about?.simulated));
+    mark(part("stamps"), "hidden", !about?.stamps);
+    write(part("stamps"), about?.stamps ? `Presses have ${about.stamps}.` : "");
     if (state === null) {
       const { sentence: words, hint } = stale ? staleWords(this.age_s) : { sentence: "Looking for the table…", hint: "" };
       this.say(words, hint, false);
