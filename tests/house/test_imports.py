@@ -14,7 +14,7 @@ import importlib, pkgutil, sys, threading, signal
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"lgpio", "RPi", "pigpio", "smbus2", "serial", "spidev", "gpiod"}:
+        if name.split(".")[0] in {"lgpio", "RPi", "pigpio", "smbus2", "serial", "spidev", "gpiod", "luma"}:
             raise ImportError(f"{name} was imported at module level")
 
 sys.meta_path.insert(0, Refuse())
