@@ -316,6 +316,8 @@ class FakeLgpio(ModuleType):
         self.busy_for: dict[int, int] = {}
         """How many claims of a line still fail since somebody else holds it."""
         self.opened: list[int] = []
+        self.pulsed: set[int] = set()
+        """Lines that its thread moves."""
 
     def note(self, gpio: int, mode: str, level: float) -> None:
         self.modes[gpio], self.levels[gpio] = mode, level
@@ -354,7 +356,9 @@ class FakeLgpio(ModuleType):
         return handle
 
     def gpio_free(self, _handle: int, gpio: int) -> None:
-        self.modes.pop(gpio, None)
+        self.pulsed.discard(gpio)
+        if self.modes.pop(gpio, None) is None:
+            raise self.error("GPIO not allocated")
 
     def gpio_get_mode(self, _handle: int, gpio: int) -> int:
         return 2 if self.modes.get(gpio) == "output" else self.pulls.get(gpio, 0)
@@ -364,12 +368,19 @@ class FakeLgpio(ModuleType):
 
     def gpio_write(self, _handle: int, gpio: int, level: int) -> None:
         assert self.modes[gpio] == "output"
+        assert gpio not in self.pulsed, "lgpio's thread would write over it"
         self.note(gpio, "output", float(level))
 
     def tx_pwm(self, _handle: int, gpio: int, frequency: float, duty: float) -> None:
         assert self.modes[gpio] == "output"
         if frequency:
+            self.pulsed.add(gpio)
             self.note(gpio, "output", duty / 100)
+        elif gpio in self.pulsed:
+            # It stays at whatever level it had at that moment.
+            self.pulsed.remove(gpio)
+        else:
+            raise self.error("bad PWM micros")
 
     def gpio_set_debounce_micros(self, _handle: int, gpio: int, micros: int) -> None:
         self.debounce[gpio] = micros
@@ -500,6 +511,25 @@ def test_no_flash_on_the_real_libraries(
         4: [0.0],
         5: [0.0],
     }
+
+
+@pytest.mark.parametrize("active_high", [True, False], ids=["active high", "active low"])
+def test_only_a_dim_led_is_pulsed(libraries: tuple[FakeLgpio, FakeRpiGpio], active_high: bool) -> None:
+    """A dark table has lgpio's thread move nothing; full and dark are steady, and at once."""
+    lgpio, _ = libraries
+    board = Board(
+        open_factory("gpio", "lgpio", ManualClock()), DEFAULT_STATIONS, ignore, led_active_high=active_high
+    )
+    pulsed = []
+    for level in (0.0, 0.29, 1.0, 0.5, 0.0, 0.12):
+        board.light(1, level)
+        pulsed.append(set(lgpio.pulsed))
+    dim = {LEDS[1]}
+    assert pulsed == [set(), dim, set(), dim, set(), dim]
+    shown = glow(lgpio.trace, LEDS[1], active_high=active_high)
+    assert [round(level, 6) for level in shown] == [0.0, 0.29, 1.0, 0.5, 0.0, 0.12]
+    board.close()
+    assert lgpio.pulsed == set()
 
 
 def test_edges_of_lgpio(libraries: tuple[FakeLgpio, FakeRpiGpio]) -> None:

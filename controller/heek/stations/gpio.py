@@ -123,6 +123,7 @@ def _pipe_put_away() -> Iterator[None]:
 def _lgpio() -> Any:
     with _pipe_put_away():
         import lgpio
+    from gpiozero.exc import PinPWMFixedValue
     from gpiozero.pins.lgpio import LGPIOFactory, LGPIOPin
     from gpiozero.pins.pi import PiPin
 
@@ -131,15 +132,17 @@ def _lgpio() -> Any:
     class Pin(LGPIOPin):  # type: ignore[misc]
         resting = "floating"
         _pwm: Any
+        _pulsed = False
+        """Whether lgpio's thread moves the line at this moment."""
 
         def close(self) -> None:
             handle = self.factory._handle
             if handle is None:
                 return
-            if self._pwm:
-                self.frequency = None
-            # Only a line that is claimed anew takes another pull.
-            lgpio.gpio_free(handle, self._number)
+            # To free it ends its PWM as well. And only a line that is claimed anew takes another pull.
+            self._pwm, self._pulsed = None, False
+            with contextlib.suppress(lgpio.error):
+                lgpio.gpio_free(handle, self._number)
             lgpio.gpio_claim_input(handle, self._number, pulls[self.resting])
 
         def output_with_state(self, state: bool) -> None:
@@ -149,12 +152,33 @@ def _lgpio() -> Any:
             PiPin._call_when_changed(self, ticks, level)
 
         def _set_frequency(self, value: float | None) -> None:
-            if self._pwm or not value:
-                super()._set_frequency(value)
+            if not value:
+                self._still()
+                self._pwm = None
+            elif self.function != "output":
+                raise PinPWMFixedValue(f"cannot start PWM on pin {self!r}")
+            else:
+                self._pwm = (value, 100 * lgpio.gpio_read(self.factory._handle, self._number))
+
+        def _set_state(self, value: float) -> None:
+            if not self._pwm:
+                super()._set_state(value)
                 return
-            duty = 100 * lgpio.gpio_read(self.factory._handle, self._number)
-            lgpio.tx_pwm(self.factory._handle, self._number, value, duty)
-            self._pwm = (value, duty)
+            frequency, duty = self._pwm[0], round(100 * value)
+            self._pwm = (frequency, duty)
+            if 0 < duty < 100:
+                lgpio.tx_pwm(self.factory._handle, self._number, frequency, duty)
+                self._pulsed = True
+                return
+            # lgpio's thread would wake up and write two hundred times a second for an LED that is dark, and
+            # would make it dark only at its next turn.
+            self._still()
+            lgpio.gpio_write(self.factory._handle, self._number, duty // 100)
+
+        def _still(self) -> None:
+            if self._pulsed:
+                self._pulsed = False
+                lgpio.tx_pwm(self.factory._handle, self._number, 0, 0)
 
     factory = LGPIOFactory(chip=header_chip.header(header_chip.chips()).number)
     # Which Pi it is gpiozero asks only for the first pin; a machine that is none shall be told so now.
