@@ -46,7 +46,7 @@ def test_a_sound_table_passes() -> None:
     assert passed(walk.results, finished=walk.finished)
     asked = [ask.lit for ask in person.asks if ask.words[-1] == "LIT?"]
     assert asked == [frozenset({seat}) for seat in SEATS]
-    assert [ask.pattern for ask in person.asks if "arrow" in ask.text] == [True]
+    assert [ask.pattern for ask in person.asks if "cross" in ask.text] == [True]
 
 
 # F001: chatter when it closes, and when it opens.

@@ -97,9 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"heek {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (
-        *(running, simulating, demo, ki, configuring, journals, replaying),
-        *(doctoring, selftesting, lamps),
-    ):
+    daily = (running, simulating, demo, ki, configuring, journals, replaying)
+    for command in (*daily, doctoring, selftesting, lamps):
         command.add_to(commands)
     return parser

@@ -17,6 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -27,6 +28,7 @@ from heek.kinds import Kind
 
 if TYPE_CHECKING:
     from heek.config import Config
+    from heek.display.oled import Oled
     from heek.selftest.asking import Ask, Conversation, Input
 
 FINGER_S: Final = 0.08
@@ -260,30 +262,34 @@ class _Panels:
 
         self._clock = clock
         self._panels = [
-            (f"panel {number}" if len(config.displays) > 1 else "panel", each)
-            for number, each in enumerate(
-                (
-                    Oled(display.driver, display.bus, display.address, display.rotate)
-                    for display in config.displays
-                    if display.driver != "dummy"
-                ),
-                start=1,
-            )
+            (display, Oled(display.driver, display.bus, display.address, display.rotate))
+            for display in config.displays
+            if display.driver != "dummy"
         ]
 
     def named(self) -> Sequence[tuple[str, Callable[[], str]]]:
-        return [(name, lambda panel=panel: panel.status.text) for name, panel in self._panels]  # type: ignore[misc]
+        several = len(self._panels) > 1
+        return [
+            (f"panel {number}" if several else "panel", partial(_trouble_of, panel))
+            for number, (_, panel) in enumerate(self._panels, start=1)
+        ]
 
     def show(self, ask: Ask) -> None:
-        from heek.display.panel_pattern import large_words, panel_pattern
+        from heek.display.alignment import alignment
+        from heek.display.large_words import large_words
 
-        image = panel_pattern() if ask.pattern else large_words(ask.words)
-        for _, panel in self._panels:
+        for display, panel in self._panels:
+            where = f"i2c-{display.bus} 0x{display.address:02x}"
+            image = alignment(display.driver, where) if ask.pattern else large_words(ask.words)
             panel.show(image, self._clock.now())
 
     def close(self) -> None:
         for _, panel in self._panels:
             panel.close()
+
+
+def _trouble_of(panel: Oled) -> str:
+    return panel.status.text
 
 
 def _learn(arguments: argparse.Namespace, config: Config, clock: Clock, say: Callable[[str], None]) -> int:

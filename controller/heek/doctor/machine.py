@@ -194,7 +194,8 @@ def _writable(folder: Path) -> bool:
 def _frame(display: DisplayConfig) -> tuple[Duration, str]:
     from PIL import Image
 
-    from heek.display.oled import SIZE_PX, Oled
+    from heek.display.oled import Oled
+    from heek.display.panel_memory import SIZE_PX
 
     panel = Oled(display.driver, display.bus, display.address, display.rotate)
     try:

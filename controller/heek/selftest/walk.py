@@ -305,7 +305,7 @@ class Walk:
                 self._add(name, Verdict.NEVER_SEEN, wrong)
                 continue
             ask = Ask(
-                f"Does the {name} show a whole frame, an arrow upwards and the word HEEK? [y/n, s: skip]",
+                f"Does the {name} show a whole frame, a cross in its middle and TOP above it? [y/n, s: skip]",
                 ("HEEK",),
                 pattern=True,
             )
