@@ -16,6 +16,7 @@ The simulator runs this same class: only the `World` it stands on is another one
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 from collections import deque
@@ -32,7 +33,7 @@ from heek.config import Config, DisplayConfig
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
-from heek.journal import Batch, Entry, JournalWriter, RecordedPart, SnapshotLabel
+from heek.journal import Batch, Entry, FairnessReport, JournalWriter, RecordedPart, SnapshotLabel
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Kind, Seat
 from heek.painting import Painting
@@ -43,6 +44,7 @@ from heek.session.events import event_line, event_name
 from heek.session.floor import Effects
 from heek.session.inputs import Claimed
 from heek.session.phases import Phase
+from heek.session.play import ROUND_OPEN
 from heek.session.state import keep, restore
 from heek.session.view import View
 from heek.stations.gestures import Edge, Rejected
@@ -83,6 +85,9 @@ PASSING: Final = (
     ev.ContactHealed,
 )
 """Events that leave what must survive a power cut as it is."""
+
+TELLING: Final = (ev.MatchWon, ev.MatchVoid, ev.LateDelivery)
+"""With these the figures of fairness are kept, unless a round is open: they count presses by button."""
 
 
 def _draw_seed() -> bytes:
@@ -191,6 +196,8 @@ class Daemon:
             for each in config.displays
         ]
         by_callback = config.stations.backend == "gpio" and config.stations.pin_factory == "rpigpio"
+        self.kept_fairness: Mapping[str, object] | None = None
+        """The figures of fairness at the end of the last match; may be read from any thread."""
         self._fairness = Fairness("callback" if by_callback else "kernel")
         self._painting = Painting(self._board, feeds, config, self._clock, self._fairness.reveals.add)
         self._table = RecordedTable(
@@ -256,8 +263,19 @@ class Daemon:
         return self._key
 
     def fairness(self) -> dict[str, object]:
-        """The figures of fairness since the start; see `Fairness.report`."""
-        return self._fairness.report(self._settings.seats)
+        """The figures of fairness since the start; see `Fairness.report`.
+
+        What is counted of edges stands still while a round is open (`rejected`).
+        """
+        return self._fairness.report(self._settings.seats, self.rejected)
+
+    def _fairness_report(self, effects: Effects) -> FairnessReport | None:
+        if self._table.view.phase in ROUND_OPEN or not any(
+            isinstance(each, TELLING) for each in effects.events
+        ):
+            return None
+        self.kept_fairness = report = self.fairness()
+        return FairnessReport(self._incarnation, json.dumps(report, separators=(",", ":")))
 
     @property
     def at_rest(self) -> bool:
@@ -418,6 +436,7 @@ class Daemon:
             self._label(),
             tuple(self._records.add(result, self._clock) for result in effects.results),
             RecordedPart(*part) if part is not None else None,
+            self._fairness_report(effects),
         )
         future = self._writer.submit(batch)
         self._commits.append(_Commit(view, future if effects.durable else None, self._clock.now()))

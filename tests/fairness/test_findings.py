@@ -22,8 +22,8 @@ def measured(**worse: int) -> dict[str, Any]:
         fairness.lag.add(worse.get("lag_ms", 1) * MILLISECOND)
         fairness.reveals.add(worse.get("reveal_ms", 0) * MILLISECOND)
     fairness.late_deliveries = worse.get("late", 0)
-    fairness.dropped = worse.get("dropped", 0)
-    return fairness.report((1, 2))
+    rejected = {(1, Kind.PEN, "bounce"): 9, (2, Kind.PEN, "repeated"): worse.get("dropped", 0)}
+    return fairness.report((1, 2), rejected)
 
 
 def test_a_fair_table_has_no_shortcomings() -> None:

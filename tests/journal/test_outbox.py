@@ -78,7 +78,7 @@ def as_version_1(folder: Path) -> None:
     """Turn a journal into one of the first schema, as heek wrote it before there was a KI."""
     db = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
     db.executescript(
-        "DROP INDEX match_ends; DROP TABLE recordings; DROP TABLE recording_parts;"
+        "DROP TABLE fairness; DROP INDEX match_ends; DROP TABLE recordings; DROP TABLE recording_parts;"
         "DROP INDEX outbox_waiting; DROP TABLE players; ALTER TABLE outbox DROP COLUMN reason;"
         "ALTER TABLE results DROP COLUMN cbor; PRAGMA user_version = 1;"
     )

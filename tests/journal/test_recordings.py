@@ -75,7 +75,8 @@ def test_a_journal_of_the_second_schema_goes_on(folder: Path) -> None:
         journal.append(batch(1, 3, 1, sync=True, match="m-1"))
     db = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
     db.executescript(
-        "DROP INDEX match_ends; DROP TABLE recordings; DROP TABLE recording_parts; PRAGMA user_version = 2;"
+        "DROP TABLE fairness; DROP INDEX match_ends; DROP TABLE recordings; DROP TABLE recording_parts;"
+        "PRAGMA user_version = 2;"
     )
     db.close()
     with read_journal(folder) as reader:

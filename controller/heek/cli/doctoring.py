@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from heek.cli import FAILED, OK, machine_output
+from heek.clock import MILLISECOND
 from heek.errors import ConfigError
 
 DEFAULT_FILE: Final = Path("/etc/heek/table.toml")
@@ -28,12 +29,22 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help=f"default: {DEFAULT_FILE}, if it is there"
     )
+    parser.add_argument(
+        "--fairness",
+        action="store_true",
+        help="instead: how fair the table was, up to the end of its last match, also while it runs",
+    )
+    parser.add_argument(
+        "--state-dir", type=Path, metavar="DIR", help="with --fairness: the folder of the table's journal"
+    )
     parser.add_argument("--json", action="store_true", help="for programs (controller/heek/doctor/README.md)")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print every finding; 1 if something is wrong."""
+    if arguments.fairness:
+        return _fairness(arguments)
     from heek.doctor.examination import examine
     from heek.doctor.findings import Mark, document, text_lines, verdict
     from heek.doctor.machine import this_machine
@@ -45,6 +56,36 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(text_lines(findings)))
     return FAILED if verdict(findings) is Mark.WRONG else OK
+
+
+def _fairness(arguments: argparse.Namespace) -> int:
+    """Print the figures that the journal has; 1 if they are not fair.
+
+    Raises ConfigError or JournalError, with what to do, where there are none to be read.
+    """
+    from heek.config import Config, default_state_dir, from_text, load
+    from heek.errors import JournalError
+    from heek.fairness.findings import lines, shortcomings
+    from heek.journal import read_journal
+
+    file = arguments.config or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
+    config: Config = from_text(STANDARD, "the standard table") if file is None else load(file)
+    folder = arguments.state_dir or (default_state_dir() if file is None else config.table.state_dir)
+    with read_journal(folder) as journal:
+        kept = journal.fairness()
+    if kept is None:
+        raise JournalError(
+            f"{folder}: no match has ended yet whose figures are kept; play one, and ask again"
+        )
+    report = json.loads(kept.body)
+    wrong = shortcomings(report, config.ahyoheek.settle / MILLISECOND)
+    if arguments.json:
+        machine_output()
+        print(json.dumps({"report": report, "shortcomings": wrong}, indent=1))
+    else:
+        verdict = [f"wrong: {each}" for each in wrong] or ["nothing is unfair"]
+        print("\n".join([*lines(report), "", *verdict]))
+    return FAILED if wrong else OK
 
 
 def case_of(file: Path | None, machine: Any) -> Any:

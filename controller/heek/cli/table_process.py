@@ -13,14 +13,14 @@ import logging
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from heek.boot import this_boot
 from heek.cli import FAILED, OK
-from heek.clock import RealClock, nanoseconds
+from heek.clock import MILLISECOND, RealClock, nanoseconds
 from heek.daemon import Daemon, World
 from heek.errors import IllegalAction, LinkError
 from heek.kinds import Kind, Seat
@@ -212,6 +212,7 @@ class TableProcess:
             fill_seats=self._fill_seats if simulated and config.seats.bots != "never" else None,
             sign_in=self._sign_in if demonstration is not None else None,
             switch_ki=demonstration.switch_ki if demonstration is not None else None,
+            fairness=self._fairness,
             photo_finishes=photos,
         )
         self._photos = photos
@@ -226,6 +227,14 @@ class TableProcess:
         if self._photos is not None:
             self._photos.close()
             self._photos = None
+
+    def _fairness(self) -> tuple[Mapping[str, Any] | None, Sequence[str]]:
+        """On the page's thread: what was kept is a value that nobody changes."""
+        from heek.fairness.findings import shortcomings
+
+        report = self._daemon.kept_fairness
+        settle_ms = self._config.ahyoheek.settle / MILLISECOND
+        return report, [] if report is None else shortcomings(report, settle_ms)
 
     def _move_contact(self, seat: Seat, button: Kind, closed: bool) -> None:
         """Close or open a contact of the mock pins, as a finger would; on the page's thread."""

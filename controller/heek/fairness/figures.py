@@ -11,7 +11,8 @@ months, and none of them tells what anybody has thrown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +21,10 @@ from heek.kinds import KINDS, Kind, Seat
 
 REPORT_VERSION: Final = 1
 """Of the report's form; `heek doctor --fairness --json` and the page's JSON are the same."""
+
+DROPPED: Final = ("repeated", "lost")
+"""Reasons by which it is seen that an edge never came: a contact closed twice without having opened, or the
+reverse, or its line was read and had opened unheard."""
 
 MICROSECOND: Final[Duration] = 1000
 _FINE: Final = 16
@@ -89,8 +94,6 @@ class Fairness:
     """From the first LED that shows a reveal to the last."""
     late_deliveries: int = 0
     """Edges that came after their round had been compared."""
-    dropped: int = 0
-    """Edges that never came: a contact closed twice without having opened, or the reverse."""
     _waiting: list[tuple[Instant, Seat, Kind]] = field(default_factory=list)
 
     def closed(self, at: Instant, seat: Seat, button: Kind) -> None:
@@ -109,8 +112,17 @@ class Fairness:
                 self.verdicts.setdefault((seat, button), Spread()).add(now - at)
         self._waiting = still
 
-    def report(self, seats: Iterable[Seat]) -> dict[str, object]:
-        """The figures as JSON, a row for every button of `seats`; times in milliseconds."""
+    def report(
+        self, seats: Iterable[Seat], rejected: Mapping[tuple[Seat, Kind, str], int] | None = None
+    ) -> dict[str, object]:
+        """The figures as JSON, a row for every button of `seats`; times in milliseconds.
+
+        `rejected` counts edges that came to nothing by seat, button and reason
+        (`heek.stations.gestures.REASONS`).
+        """
+        reasons: Counter[str] = Counter()
+        for (_, _, reason), count in (rejected or {}).items():
+            reasons[reason] += count
         buttons = [
             {"seat": seat, "button": kind.value} | _figures(self.verdicts.get((seat, kind), Spread()))
             for seat in seats
@@ -123,7 +135,8 @@ class Fairness:
             "lag": _figures(self.lag),
             "reveals": _figures(self.reveals),
             "late_deliveries": self.late_deliveries,
-            "dropped": self.dropped,
+            "dropped": sum(reasons[reason] for reason in DROPPED),
+            "rejected": dict(sorted(reasons.items())),
         }
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from heek.errors import JournalError
 from heek.journal.checks import check, deltas_of
-from heek.journal.records import Entry, RecordedPart, Result, SnapshotLabel
+from heek.journal.records import Entry, FairnessReport, RecordedPart, Result, SnapshotLabel
 from heek.journal.schema import RECORDINGS_SINCE, trouble
 
 _PAGE: Final = 500
@@ -134,6 +134,13 @@ class KeptRecords:
             (*bounds, last_seq, until_seq, first_seq, bounds[1], last_seq),
         )
         return [RecordedPart(*row) for row in rows]
+
+    def fairness(self) -> FairnessReport | None:
+        """The figures of fairness of the run that kept some last; None: no match has ended yet."""
+        if not self._keeps_recordings():
+            return None
+        rows = self._rows("SELECT incarnation, body, seq FROM fairness ORDER BY seq DESC LIMIT 1")
+        return FairnessReport(*rows[0]) if rows else None
 
     def _keeps_recordings(self) -> bool:
         """A file that only a reader has opened may be of an older heek."""

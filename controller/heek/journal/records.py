@@ -64,6 +64,17 @@ class RecordedPart:
 
 
 @dataclass(frozen=True, slots=True)
+class FairnessReport:
+    """How fair one run of the table has been up to a match's end; the last one of each run is kept."""
+
+    incarnation: str
+    body: str
+    """JSON (`heek.fairness.figures.Fairness.report`)."""
+    seq: int = 0
+    """The number of the last event before it; known once it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """What the KI said to one result."""
 
@@ -97,3 +108,4 @@ class Batch:
     """Of `snapshot`; not kept without one."""
     results: tuple[Result, ...] = ()
     recorded: RecordedPart | None = None
+    fairness: FairnessReport | None = None

@@ -39,6 +39,10 @@ _RECORDINGS: Final = (
 """What events can be replayed from (`heek.recording`), by the numbers of the events, and which ones end a
 match. No foreign key: a part whose beginning the card lost must not keep the events from being kept."""
 
+_FAIRNESS: Final = (
+    "CREATE TABLE fairness(incarnation TEXT PRIMARY KEY, seq INTEGER NOT NULL, body TEXT NOT NULL)",
+)
+
 _TABLES: Final = (
     """CREATE TABLE events(
         seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, event TEXT NOT NULL, body TEXT NOT NULL)""",
@@ -54,6 +58,7 @@ _TABLES: Final = (
     "CREATE TABLE players(player TEXT PRIMARY KEY, points INTEGER NOT NULL)",
     "CREATE INDEX outbox_waiting ON outbox(position) WHERE state = 'waiting'",
     *_RECORDINGS,
+    *_FAIRNESS,
 )
 """`results.record` is the match as JSON, for people and for our own sums; `results.cbor` the bytes that are
 signed and sent. `outbox.state` is `waiting`, or what the KI answered. `players` is what it told of them."""
@@ -65,7 +70,7 @@ _UPGRADES: Final = {
         "CREATE TABLE players(player TEXT PRIMARY KEY, points INTEGER NOT NULL)",
         "CREATE INDEX outbox_waiting ON outbox(position) WHERE state = 'waiting'",
     ),
-    2: _RECORDINGS,
+    2: (*_RECORDINGS, *_FAIRNESS),
 }
 """By version: what brings a file to the next one."""
 

@@ -27,6 +27,13 @@ _WAITING_RECORD: Final = (
 )
 _INSERT_RECORDING: Final = "INSERT INTO recordings(first_seq, beginning) VALUES(?, ?)"
 _INSERT_PART: Final = "INSERT INTO recording_parts(last_seq, recording, after_seq, inputs) VALUES(?, ?, ?, ?)"
+_REPLACE_FAIRNESS: Final = "INSERT OR REPLACE INTO fairness(incarnation, seq, body) VALUES(?, ?, ?)"
+_FORGET_FAIRNESS: Final = (
+    "DELETE FROM fairness WHERE seq < (SELECT seq FROM fairness ORDER BY seq DESC LIMIT 1 OFFSET ?)"
+)
+RUNS_KEPT: Final = 50
+"""Of so many runs of the table the last figures of fairness are kept."""
+
 _INSERT_OUTBOX: Final = "INSERT INTO outbox(match) VALUES(?)"
 
 
@@ -215,6 +222,10 @@ class Journal(KeptRecords):
             if part.beginning is not None:
                 db.execute(_INSERT_RECORDING, (part.recording, part.beginning))
             db.execute(_INSERT_PART, (part.last_seq, part.recording, part.after_seq, part.inputs))
+        if batch.fairness is not None and batch.entries:
+            fairness = batch.fairness
+            db.execute(_REPLACE_FAIRNESS, (fairness.incarnation, batch.entries[-1].seq, fairness.body))
+            db.execute(_FORGET_FAIRNESS, (RUNS_KEPT - 1,))
         db.execute("COMMIT")
 
     def _roll_back(self) -> None:

@@ -24,6 +24,7 @@ from heek.web import photo_pages as photo
 from heek.web import requests as ask
 from heek.web.about import about
 from heek.web.doors import Doors, PageSettings
+from heek.web.fairness_page import fairness_html
 from heek.web.files import PageFile, PageFiles
 from heek.web.gate import COOKIE, VISITOR, Role, Visitor, refusal_body, refusal_headers, refusal_page
 from heek.web.glyphs_svg import kinds_svg
@@ -122,6 +123,9 @@ class PageApp:
             routes.append(Route("/seats/{seat}/sign-in", self._sign_in, methods=["POST"]))
         if doors.switch_ki is not None:
             routes.append(Route("/ki", self._ki, methods=["POST"]))
+        if doors.fairness is not None:
+            routes.append(Route("/fairness", self._fairness_page))
+            routes.append(Route("/fairness.json", self._fairness))
         if doors.photo_finishes is not None:
             routes.append(Route("/photofinish", self._photo_matches))
             routes.append(Route("/photofinish/{match}", self._photo_match))
@@ -197,6 +201,16 @@ class PageApp:
                 phone.seen = self._clock()
 
     # What was played
+
+    async def _fairness_page(self, request: Request) -> Response:  # noqa: ARG002 (Starlette's shape)
+        assert self._doors.fairness is not None
+        report, shortcomings = self._doors.fairness()
+        return _html(fairness_html(self._settings.name, report, shortcomings))
+
+    async def _fairness(self, request: Request) -> Response:  # noqa: ARG002 (Starlette's shape)
+        assert self._doors.fairness is not None
+        report, shortcomings = self._doors.fairness()
+        return _json(msgspec.json.encode({"report": report, "shortcomings": shortcomings}))
 
     async def _photo_matches(self, request: Request) -> Response:  # noqa: ARG002 (Starlette's shape)
         name = self._settings.name

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from heek.clock import Instant
 from heek.kinds import SEATS, Kind, Seat
@@ -81,5 +81,7 @@ class Doors:
     told to whoever asked."""
     switch_ki: Callable[[bool], None] | None = None
     """Demo only: start (True) or stop the KI."""
+    fairness: Callable[[], tuple[Mapping[str, Any] | None, Sequence[str]]] | None = None
+    """The figures of fairness at the end of the last match (None: no match is over), and what is wrong."""
     photo_finishes: PhotoFinishes | None = None
     """The rounds of matches that are over, from their edges."""

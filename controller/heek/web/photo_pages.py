@@ -25,6 +25,7 @@ from heek.photo_finish.values import (
 )
 from heek.photo_finish.words import ending_words, fate_words, margin_words, seat_words, since_opening
 from heek.serving.markup import Content, Markup, element
+from heek.web.sheet import sheet
 
 HEIGHT_PX: Final = 56
 """Of a lane."""
@@ -74,7 +75,7 @@ def matches_html(name: str, matches: Sequence[ShownMatch]) -> bytes:
     else:
         listed = element("p", "No match is kept yet: play one to its end, and it stands here.")
     said = "Every edge of these matches is kept. A match shows who pressed when, and what counted."
-    return _page(name, "Photo finish", element("p", said, class_="dim"), listed)
+    return sheet(name, "Photo finish", element("p", said, class_="dim"), listed)
 
 
 def match_html(name: str, drawn: DrawnMatch) -> bytes:
@@ -89,7 +90,7 @@ def match_html(name: str, drawn: DrawnMatch) -> bytes:
             lost = element("span", "its edges went with the power", class_="dim")
             rows.append(element("li", element("p", *words, lost)))
     listed = element("ol", *rows, class_="matches") if rows else element("p", "No round of it was opened.")
-    return _page(name, f"Match {_short(drawn.match)}", listed, back=("/photofinish", "All matches"))
+    return sheet(name, f"Match {_short(drawn.match)}", listed, back=("/photofinish", "All matches"))
 
 
 def round_html(name: str, drawn: DrawnMatch, finish: PhotoFinish) -> bytes:
@@ -105,7 +106,7 @@ def round_html(name: str, drawn: DrawnMatch, finish: PhotoFinish) -> bytes:
         else None,
         class_="steps",
     )
-    return _page(
+    return sheet(
         name,
         f"Round {finish.round}: {ending_words(finish.ending)}",
         _clock(finish),
@@ -119,38 +120,12 @@ def round_html(name: str, drawn: DrawnMatch, finish: PhotoFinish) -> bytes:
 
 def refusal_html(name: str, words: str) -> bytes:
     """Why there is nothing to be seen here."""
-    return _page(
+    return sheet(
         name,
         "Nothing to show",
         element("p", f"{words[:1].upper()}{words[1:]}."),
         back=("/photofinish", "All matches"),
     )
-
-
-def _page(name: str, title: str, *content: Content, back: tuple[str, str] | None = None) -> bytes:
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="dark"),
-        element("title", f"{title} · {name}"),
-        element("link", rel="icon", href="/static/icon.svg", type="image/svg+xml"),
-        element("link", rel="stylesheet", href="/static/page.css"),
-        element("link", rel="stylesheet", href="/static/photo_finish.css"),
-    )
-    ways = element(
-        "nav",
-        element("a", "The table", href="/"),
-        element("a", back[1], href=back[0]) if back is not None else None,
-        aria_label="Where to",
-    )
-    body = element(
-        "body",
-        element("header", element("p", name), ways),
-        element("main", element("h1", title), *content),
-        class_="photo",
-    )
-    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n".encode()
 
 
 def _short(match: str) -> str:
