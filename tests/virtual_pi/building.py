@@ -155,7 +155,9 @@ def _adapted(name: str, text: str) -> str:
     }  # fmt: skip
     for old, new in changes.get(name, []):
         if text.count(old) != 1:
-            raise CannotBuild(f"the kernel's {name} has changed: look at the changes in {Path(__file__).name}")
+            raise CannotBuild(
+                f"the kernel's {name} has changed: look at the changes in {Path(__file__).name}"
+            )
         text = text.replace(old, new)
     return text
 
@@ -239,7 +241,9 @@ def _anew(folder: Path, needs: str, make: Callable[[Path], None]) -> None:
 def _must(name: str) -> str:
     found = program(name)
     if found is None:
-        raise CannotBuild(f"{name} is not on this machine; python -m tests.virtual_pi.parts says what to install")
+        raise CannotBuild(
+            f"{name} is not on this machine; python -m tests.virtual_pi.parts says what to install"
+        )
     return found
 
 

@@ -61,7 +61,9 @@ def missing() -> str | None:
             f"{platform.machine()}; the other tests need none"
         )
     if not DPKG.exists() or program("apt-get") is None:
-        return "the virtual Pi takes its kernel from Debian's archive, and this is no Debian; run it in .ci/run"
+        return (
+            "the virtual Pi takes its kernel from Debian's archive, and this is no Debian; run it in .ci/run"
+        )
     wanted = wanted_packages()
     if wanted:
         return f"the virtual Pi needs: sudo apt-get install --no-install-recommends {' '.join(wanted)}"

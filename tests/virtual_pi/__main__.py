@@ -1,0 +1,38 @@
+"""`make test-virtual-pi`: 0 if all tests of the guest passed, 1 if not, 2 if this machine cannot boot one."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.virtual_pi.building import CannotBuild
+from tests.virtual_pi.parts import missing
+from tests.virtual_pi.running import NoVerdict, run
+
+
+def main(arguments: list[str]) -> int:
+    lack = missing()
+    if lack is not None:
+        print(lack, file=sys.stderr)
+        return 2
+    try:
+        verdict = run(arguments, lambda line: print(line, flush=True))
+    except (CannotBuild, NoVerdict) as error:
+        print(f"virtual Pi: {error}", file=sys.stderr)
+        return 1
+    for word, names in (
+        ("failed", verdict.failed),
+        ("skipped, which none may", verdict.skipped),
+        ("not heard of", verdict.missing),
+    ):
+        for name in names:
+            print(f"virtual Pi: {word}: {name}")
+    print(
+        f"virtual Pi: {len(verdict.passed)} passed, {len(verdict.expected_failures)} failed as expected, "
+        f"{len(verdict.failed)} failed, {len(verdict.skipped)} skipped, {len(verdict.missing)} not heard of, "
+        f"in {verdict.took_s:.0f} s"
+    )
+    return 0 if verdict.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

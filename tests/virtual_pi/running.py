@@ -1,0 +1,203 @@
+"""Runs the guest's tests in a virtual Pi and says whether that is worth anything: all of them ran, none failed.
+
+What was found is kept in the folder of built things, with a digest of all that it depends on, so that `make
+test` can say whether these very sources have been through it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+from tests.virtual_pi.booting import boot
+from tests.virtual_pi.building import build
+from tests.virtual_pi.parts import BUILT, ROOT
+
+GUEST: Final = "tests/virtual_pi/guest"
+VERDICT: Final = BUILT / "verdict.json"
+PATIENCE_S: Final = 900.0
+"""For a machine that is shared; a quiet one takes a fifth."""
+
+DEPENDS_ON: Final = ("controller", "tests/virtual_pi", "tests/stories", "pyproject.toml")
+
+
+class NoVerdict(Exception):
+    """One line: why it cannot be said how the guest's tests went."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the guest's tests went."""
+
+    digest: str
+    """Of the sources that were tested."""
+    whole: bool
+    """Whether all tests were asked for."""
+    passed: tuple[str, ...]
+    expected_failures: tuple[str, ...]
+    failed: tuple[str, ...]
+    skipped: tuple[str, ...]
+    missing: tuple[str, ...]
+    """Tests that there are, but of which the guest said nothing."""
+    took_s: float
+    """From the building to the switching off."""
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.passed) and not (self.failed or self.skipped or self.missing)
+
+
+def sources_digest() -> str:
+    """A digest of everything whose change could change the verdict."""
+    digest = hashlib.sha256()
+    for file in sorted(_sources()):
+        digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _sources() -> Iterator[Path]:
+    for name in DEPENDS_ON:
+        place = ROOT / name
+        for file in [place] if place.is_file() else place.rglob("*"):
+            inside = file.relative_to(ROOT).parts
+            if file.is_file() and "__pycache__" not in inside and not inside[1:2] == ("heek.egg-info",):
+                yield file
+
+
+def expected_tests(arguments: list[str]) -> list[str]:
+    """The guest's tests, as pytest names them, without running any. Raises NoVerdict if there are none."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", GUEST, *arguments]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "HEEK_VIRTUAL_PI": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    names = [line for line in done.stdout.splitlines() if line.startswith(GUEST) and "::" in line]
+    if done.returncode != 0 or not names:
+        words = (done.stdout + done.stderr).strip().splitlines()
+        raise NoVerdict(
+            f"the guest's tests cannot be collected: {words[-1] if words else 'nothing was said'}"
+        )
+    return names
+
+
+def run(arguments: list[str], say: Callable[[str], None]) -> Verdict:
+    """Build what is old, boot, run the guest's tests, and judge.
+
+    `arguments` go to the guest's pytest, to run some of the tests. Raises NoVerdict, or CannotBuild.
+    """
+    began = time.monotonic()
+
+    def told(line: str) -> None:
+        say(f"[{time.monotonic() - began:5.1f} s] {line}")
+
+    digest = sources_digest()
+    expected = expected_tests(arguments)
+    built = build(lambda part: told(f"building {part}"))
+    told(f"booting Linux {built.version} for {len(expected)} tests")
+    out = BUILT / "out"
+    for old in ("results.xml", "figures.jsonl"):
+        (out / old).unlink(missing_ok=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "-n",
+        "0",
+        "-rxs",
+        "--durations=0",
+        "--durations-min=0.5",
+    ]
+    command += ["--tb=short", "--basetemp=/run/tests", "--junitxml=/out/results.xml", GUEST, *arguments]
+    went = boot(
+        built,
+        out,
+        command,
+        where=ROOT,
+        environment={
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": "/run",
+            "TMPDIR": "/run",
+            # lgpio makes a pipe where it is imported.
+            "LG_WD": "/run",
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": f"{ROOT / 'controller'}:{ROOT}:{built.lgpio}",
+            "PYTHONUNBUFFERED": "1",
+            "HEEK_VIRTUAL_PI": "1",
+            "HEEK_RPI_LGPIO": str(built.rpi_lgpio),
+        },
+        patience_s=PATIENCE_S,
+        say=told,
+    )
+    _tell_figures(out / "figures.jsonl", say)
+    if not went.came_up:
+        raise NoVerdict("the virtual Pi did not come up; what it said stands above")
+    verdict = _judge(out / "results.xml", expected, digest, time.monotonic() - began, whole=not arguments)
+    VERDICT.write_text(json.dumps(asdict(verdict), indent=1))
+    if verdict.ok and went.code != 0:
+        raise NoVerdict(f"all tests passed, but the guest's pytest ended with {went.code}")
+    return verdict
+
+
+def last_verdict() -> Verdict | None:
+    """What the last run found; None: there is none, or it cannot be read."""
+    try:
+        kept = json.loads(VERDICT.read_text())
+        return Verdict(
+            **{name: tuple(each) if isinstance(each, list) else each for name, each in kept.items()}
+        )
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _judge(results: Path, expected: list[str], digest: str, took_s: float, *, whole: bool) -> Verdict:
+    """Every test that there is against what the guest's report says of it."""
+    found: dict[str, str] = {}
+    try:
+        cases = list(ElementTree.parse(results).iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        cases = []
+    for case in cases:
+        name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            found[name] = "failed"
+        elif skipped is not None:
+            found[name] = "expected" if skipped.get("type") == "pytest.xfail" else "skipped"
+        else:
+            found.setdefault(name, "passed")
+
+    def which(word: str) -> tuple[str, ...]:
+        return tuple(name for name in expected if found.get(name, "missing") == word)
+
+    return Verdict(
+        digest=digest,
+        whole=whole,
+        passed=which("passed"),
+        expected_failures=which("expected"),
+        failed=which("failed"),
+        skipped=which("skipped"),
+        missing=which("missing"),
+        took_s=round(took_s, 1),
+    )
+
+
+def _tell_figures(file: Path, say: Callable[[str], None]) -> None:
+    if file.exists():
+        say("figures of the virtual Pi:")
+        for line in file.read_text().splitlines():
+            each = json.loads(line)
+            say(f"  {each['test']}: {each['name']}: {each['value']}")
