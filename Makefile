@@ -3,14 +3,16 @@
 PYTHON ?= python3
 VENV := .venv/bin
 LOCKS := controller/requirements
+# What stands in for RPi.GPIO on the virtual Pi; the table's own locks never hold both.
+RPI_LGPIO := tests/virtual_pi/requirements-rpi-lgpio
 # Where an environment forbids Python to keep what it compiled, each start compiles anew; that
 # matters to those who wait for a demo or measure a start.
 KEEP_COMPILED := env -u PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check bench fuzz documents lock clean
+.PHONY: help setup demo test test-virtual-pi check bench fuzz documents lock clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
 
 setup: .venv/.installed-dev ## .venv with everything that work on the project needs
 
@@ -24,6 +26,9 @@ WORKERS ?= 2
 
 test: .venv/.installed-dev ## all tests; says what was skipped and why; ARGS= for pytest
 	@$(VENV)/python -m pytest -rs -n $(WORKERS) --dist loadgroup $(ARGS)
+
+test-virtual-pi: .venv/.installed-dev ## the daemon on a kernel's own pins and bus, in a VM; ARGS= for pytest
+	@$(VENV)/python -m tests.virtual_pi $(ARGS)
 
 check: .venv/.installed-dev ## form, types, import contracts, generated documents
 	@$(VENV)/ruff format --check controller tests
@@ -52,9 +57,11 @@ lock: ## renew the hashed requirements (needs uv); UPGRADE=--upgrade for newer v
 	@$(COMPILE) --extra dev -o $(LOCKS)-dev.txt
 	@$(COMPILE) --extra pi -o $(LOCKS)-pi.txt
 	@$(COMPILE) --extra pi-legacy -o $(LOCKS)-pi-legacy.txt
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header $(UPGRADE) \
+		--constraint $(LOCKS)-pi.txt $(RPI_LGPIO).in -o $(RPI_LGPIO).txt
 
 clean: ## everything that can be made again, .venv too
-	@rm -rf .venv .venv-setup.log build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .venv .virtual-pi .venv-setup.log build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@rm -rf controller/heek.egg-info
 	@find controller tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -2,7 +2,7 @@
 
 The kernel is the one that belongs to the installed headers; nothing here knows its number. gpio-sim is not in
 Debian's kernel but in its source, and is built from there, outside of the tree, with two changes that
-`_adapted` makes and checks:
+`adapted` makes and checks:
 
 * `irq_sim` calls `irq_to_desc`, which a module may not; `generic_handle_irq` does the same for it.
 * gpio-sim takes a request for a pull-up as a finger that lets go. At a real table the contact wins over
@@ -72,7 +72,7 @@ def build(say: Callable[[str], None]) -> Built:
         say(f"kernel {version} and its modules")
         _anew(boot, needs, lambda folder: _make_boot(folder, version))
     lgpio, rpi_lgpio = BUILT / "lgpio", BUILT / "rpi-lgpio"
-    lock = _entry(ROOT / "controller" / "requirements-pi.txt", "lgpio")
+    lock = lock_entry(ROOT / "controller" / "requirements-pi.txt", "lgpio")
     for folder, text in ((lgpio, lock), (rpi_lgpio, (HERE / "requirements-rpi-lgpio.txt").read_text())):
         needs = _digest([], sys.version, text)
         if _is_old(folder, needs):
@@ -132,7 +132,7 @@ def _own_modules(folder: Path, version: str) -> list[Path]:
     _run(extract, "the source of gpio-sim", folder)
     for pattern in SIM_SOURCES:
         for file in folder.glob(pattern):
-            (folder / file.name).write_text(_adapted(file.name, file.read_text()))
+            (folder / file.name).write_text(adapted(file.name, file.read_text()))
     shutil.copy(HERE / "module" / "table_panel.c", folder)
     (folder / "Kbuild").write_text(KBUILD)
     headers = SOURCES / f"linux-headers-{version}"
@@ -140,7 +140,7 @@ def _own_modules(folder: Path, version: str) -> list[Path]:
     return [folder / "table-gpio-sim.ko", folder / "table_panel.ko"]
 
 
-def _adapted(name: str, text: str) -> str:
+def adapted(name: str, text: str) -> str:
     """A source of the kernel with our changes; raises CannotBuild if it does not hold what they change."""
     changes = {
         "irq_sim.c": [("handle_simple_irq(irq_to_desc(irqnum));", "generic_handle_irq(irqnum);")],
@@ -196,7 +196,7 @@ def _pack(folder: Path, modules: Iterable[Path], target: Path) -> None:
 # The pin libraries
 
 
-def _entry(lock: Path, name: str) -> str:
+def lock_entry(lock: Path, name: str) -> str:
     """One package of a lock, with its hashes."""
     match = re.search(rf"(?m)^{re.escape(name)}==.*(?:\n    --hash=.*)+", lock.read_text())
     if match is None:

@@ -30,6 +30,9 @@ _ARGUMENTS: Final[Mapping[int, int]] = {
 }  # fmt: skip
 """Commands that take bytes after them, and how many."""
 
+_SSD1306_ALONE: Final = frozenset({0x20, 0x21, 0x22, 0x26, 0x27, 0x29, 0x2A, 0x2E, 0x2F, 0x8D, 0xA3})
+"""What an SH1106 does not have: it passes over such a byte, and takes the next for a command."""
+
 SETTINGS: Final = ("multiplex", "clock", "precharge", "commons", "vcom", "charge_pump", "contrast")
 """What an initialisation has to set for the picture to be as the data sheet wants it."""
 
@@ -121,7 +124,8 @@ class PanelController:
     def _command(self, byte: int) -> None:
         self._open.append(byte)
         first = self._open[0]
-        if len(self._open) <= _ARGUMENTS.get(first, 0):
+        known = not self._sh1106 or first not in _SSD1306_ALONE
+        if known and len(self._open) <= _ARGUMENTS.get(first, 0):
             return
         arguments, self._open = self._open[1:], []
         self.commands[first] = self.commands.get(first, 0) + 1
@@ -144,7 +148,9 @@ class PanelController:
             0x81: "contrast", 0x8D: "charge_pump", 0xA8: "multiplex", 0xAD: "charge_pump", 0xD5: "clock",
             0xD9: "precharge", 0xDA: "commons", 0xDB: "vcom",
         }  # fmt: skip
-        if command in simple:
+        if self._sh1106 and command in _SSD1306_ALONE:
+            self.unknown.append(command)
+        elif command in simple:
             simple[command]()
         elif command in keeps:
             self.settings[keeps[command]] = arguments[0]

@@ -71,4 +71,5 @@ def missing() -> str | None:
 
 
 if __name__ == "__main__":
-    print("\n".join(wanted_packages()))
+    for package in wanted_packages() if platform.machine() == "x86_64" else ():
+        print(package)

@@ -1,4 +1,4 @@
-"""Runs the guest's tests in a virtual Pi and says whether that is worth anything: all of them ran, none failed.
+"""Runs the guest's tests in a virtual Pi and says what that is worth: all of them ran, and none failed.
 
 What was found is kept in the folder of built things, with a digest of all that it depends on, so that `make
 test` can say whether these very sources have been through it.
@@ -69,13 +69,13 @@ def _sources() -> Iterator[Path]:
         place = ROOT / name
         for file in [place] if place.is_file() else place.rglob("*"):
             inside = file.relative_to(ROOT).parts
-            if file.is_file() and "__pycache__" not in inside and not inside[1:2] == ("heek.egg-info",):
+            if file.is_file() and "__pycache__" not in inside and inside[1:2] != ("heek.egg-info",):
                 yield file
 
 
 def expected_tests(arguments: list[str]) -> list[str]:
     """The guest's tests, as pytest names them, without running any. Raises NoVerdict if there are none."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", GUEST, *arguments]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-n", "0", GUEST, *arguments]
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -114,9 +114,8 @@ def run(arguments: list[str], say: Callable[[str], None]) -> Verdict:
         sys.executable,
         "-m",
         "pytest",
-        "-v",
-        "-n",
-        "0",
+        "-vv",
+        "--color=no",
         "-rxs",
         "--durations=0",
         "--durations-min=0.5",
@@ -136,6 +135,8 @@ def run(arguments: list[str], say: Callable[[str], None]) -> Verdict:
             "LANG": "C.UTF-8",
             "PYTHONPATH": f"{ROOT / 'controller'}:{ROOT}:{built.lgpio}",
             "PYTHONUNBUFFERED": "1",
+            # Each plugin costs seconds of an emulated processor, and the guest needs none.
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "HEEK_VIRTUAL_PI": "1",
             "HEEK_RPI_LGPIO": str(built.rpi_lgpio),
         },
@@ -145,7 +146,7 @@ def run(arguments: list[str], say: Callable[[str], None]) -> Verdict:
     _tell_figures(out / "figures.jsonl", say)
     if not went.came_up:
         raise NoVerdict("the virtual Pi did not come up; what it said stands above")
-    verdict = _judge(out / "results.xml", expected, digest, time.monotonic() - began, whole=not arguments)
+    verdict = judge(out / "results.xml", expected, digest, time.monotonic() - began, whole=not arguments)
     VERDICT.write_text(json.dumps(asdict(verdict), indent=1))
     if verdict.ok and went.code != 0:
         raise NoVerdict(f"all tests passed, but the guest's pytest ended with {went.code}")
@@ -163,7 +164,7 @@ def last_verdict() -> Verdict | None:
         return None
 
 
-def _judge(results: Path, expected: list[str], digest: str, took_s: float, *, whole: bool) -> Verdict:
+def judge(results: Path, expected: list[str], digest: str, took_s: float, *, whole: bool) -> Verdict:
     """Every test that there is against what the guest's report says of it."""
     found: dict[str, str] = {}
     try:

@@ -50,7 +50,7 @@ def play(panel: PanelWire, table: Callable[..., TableDaemon], figure: Callable[[
 
 
 def test_the_worked_example(play: Play, figure: Callable[[str, str], None]) -> None:
-    """The spec's own example, with all its bounce: the events of the simulator, its lamps and its pictures."""
+    """The spec's own example, bounce and all: the simulator's events, its lamps and its pictures."""
     played, _ = play(STORIES / "worked_example.jsonl")
     assert played.ok, str(played)
     assert played.as_written
