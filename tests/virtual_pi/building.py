@@ -7,6 +7,9 @@ Debian's kernel but in its source, and is built from there, outside of the tree,
 * `irq_sim` calls `irq_to_desc`, which a module may not; `generic_handle_irq` does the same for it.
 * gpio-sim takes a request for a pull-up as a finger that lets go. At a real table the contact wins over
   the resistor: a button that is held while the program starts stays closed. So the request changes nothing.
+* The kernel forgets an edge if there is another on the same line before its interrupt thread has run. On a
+  Pi that takes some 50 us, no contact is as quick. Here a processor may be held up for 50 ms, so a line
+  moves again only when the kernel has taken its last edge. Between lines nothing is held back.
 
 Each part has a stamp, made of all that went into it, and is built again only when that changed.
 """
@@ -23,6 +26,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -77,7 +81,7 @@ def build(say: Callable[[str], None]) -> Built:
         needs = _digest([], sys.version, text)
         if _is_old(folder, needs):
             say(f"the pin library {folder.name}")
-            _anew(folder, needs, lambda target, text=text: _install(target, text))  # type: ignore[misc]
+            _anew(folder, needs, partial(_install, lock=text))
     return Built(version, boot / "vmlinuz", boot / "initramfs", lgpio, rpi_lgpio)
 
 
@@ -151,6 +155,11 @@ def adapted(name: str, text: str) -> str:
              "case PIN_CONFIG_BIAS_PULL_DOWN:\n\t\treturn 0;"),
             ("struct gpio_sim_chip *chip = gpiochip_get_data(gc);\n\n\tswitch (pinconf",
              "switch (pinconf"),
+            ("#include <linux/irq.h>\n", "#include <linux/irq.h>\n#include <linux/hardirq.h>\n"),
+            ("\tret = gpio_sim_apply_pull(chip, line_attr->offset, pull);\n",
+             "\t/* 0 is no interrupt of anybody's. */\n"
+             "\tsynchronize_irq(irq_find_mapping(chip->irq_sim, line_attr->offset));\n"
+             "\tret = gpio_sim_apply_pull(chip, line_attr->offset, pull);\n"),
         ],
     }  # fmt: skip
     for old, new in changes.get(name, []):

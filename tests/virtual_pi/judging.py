@@ -17,9 +17,8 @@ from heek.simulator.story_line import seconds_shown
 from heek.stations.lamps import Pattern, steps
 
 TOLERANCE: Final[Duration] = 100 * MILLISECOND
-SAME: Final[Duration] = 40 * MILLISECOND
-"""Instants of the same event, here and in the simulator: the kernel stamps an edge after it was made, at once
-as a rule, later if the machine has other things to do."""
+SAME: Final[Duration] = MILLISECOND
+"""Instants of the same event, here and in the simulator: both have them of the kernel, one to the us."""
 
 DRAWN: Final = frozenset({"seq", "incarnation", "match", "boot"})
 """Fields that are drawn anew, or counted, for each run."""
@@ -54,11 +53,12 @@ def differences(
     simulated: Sequence[Mapping[str, Any]],
     *,
     until: Instant | None = None,
+    same: Duration = SAME,
     timed: bool = True,
 ) -> list[str]:
     """Where two lists of events part, in a line or two; empty if they are the same.
 
-    `timed`: their instants must agree as well, within `SAME`. `until` is when both were ended, on the
+    `timed`: their instants must agree as well, within `same`. `until` is when both were ended, on the
     clock of the last events: what came just before or after may stand in one alone.
     """
     one, other = _settled(ours, until), _settled(simulated, until)
@@ -66,7 +66,7 @@ def differences(
         if bare(mine) != bare(theirs):
             return [f"event {number} is {bare(mine)}", f"simulated: {bare(theirs)}"]
         for name in TIMES & mine.keys() if timed else ():
-            if abs(nanoseconds(mine[name]) - nanoseconds(theirs[name])) > SAME:
+            if abs(nanoseconds(mine[name]) - nanoseconds(theirs[name])) > same:
                 return [f"event {number}, {mine['event']}: {name} is {mine[name]}, simulated {theirs[name]}"]
     if len(one) != len(other):
         more, where = (one, "here") if len(one) > len(other) else (other, "simulated")

@@ -1,8 +1,8 @@
 """Plays a story in real time: contacts move on a simulated chip, the real daemon answers, and is judged.
 
 The player is the world outside, as the simulator's runner is, only that its time passes by itself. Instant 0
-of the story is when the daemon says that it is ready; while it starts again after a power cut, the story's
-clock stands, since nobody plays at a dark table.
+of the story is when the daemon is ready and has painted its first picture; while it starts again after a
+power cut, the story's clock stands, since nobody plays at a dark table.
 
 What this level cannot do is skipped and said: a claim (nobody can sign in), the link to the KI, and edges
 that come late on purpose, whose contacts move at their own time. A standstill is SIGSTOP, a power cut is
@@ -12,9 +12,9 @@ There are two questions, and the machine's slowness must not mix them up:
 
 * Is what the story expects so, give or take `judging.TOLERANCE`? The story's own instants are meant.
 * Did the table make of what *really* happened what the simulator makes of it? For that the story is written
-  down again as it was played, each contact at the time at which it moved, on the daemon's own clock, and
-  simulated. Events must be the same, in number, order and fields, their instants within `judging.SAME`;
-  a picture on the panel must be one that the simulated table shows.
+  down again as it was played, each contact at the time at which the kernel took its edge, on the daemon's own
+  clock, and simulated. Events must be the same, in number, order and fields, their instants within
+  `judging.SAME`; a picture on the panel must be one that the simulated table shows.
 
 The daemon's clock begins somewhat before it is ready. Where, is found out by the first press that it
 answers: its stamp is that of the edge, which the player made itself.
@@ -24,10 +24,12 @@ from __future__ import annotations
 
 import bisect
 import heapq
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from heek.clock import MILLISECOND, SECOND, Duration, Instant, nanoseconds
@@ -52,6 +54,7 @@ from heek.simulator.story_line import MAX_SECONDS
 from heek.stations.lamps import Pattern
 from heek.wiring.pin_map import DEFAULT_STATIONS, StationPins
 from tests.virtual_pi.judging import (
+    SAME,
     TIMES,
     TOLERANCE,
     Told,
@@ -60,6 +63,8 @@ from tests.virtual_pi.judging import (
     judge_events,
     moments_to_look,
 )
+from tests.virtual_pi.kernel_stamps import KernelStamps, stamp_between
+from tests.virtual_pi.panel_controller import HEIGHT, WIDTH, PanelController
 from tests.virtual_pi.panel_wire import PanelWire, pictures
 from tests.virtual_pi.reference import Reference, reference
 from tests.virtual_pi.simulated_chip import SimulatedChip
@@ -72,9 +77,10 @@ AFTERGLOW: Final[Duration] = 500 * MILLISECOND
 """After a story's last step: for what the daemon still has to write and to paint."""
 LOOK_AFTER: Final[Duration] = 150 * MILLISECOND
 """Lamps and screen get so much time to follow; by then an emulated machine has painted."""
+PANEL_PATIENCE: Final[Duration] = 15 * SECOND
 LAMP_WINDOW_S: Final = 0.04
 """Eight periods of the PWM."""
-LAMP_TRIES: Final = 5
+LAMP_LOOKS: Final = 5
 STEADY_PATTERNS: Final = frozenset({Pattern.FREE.value, Pattern.TAKEN.value, Pattern.THROWN.value})
 SPIN: Final[Duration] = 2 * MILLISECOND
 """The last stretch before an edge is not slept but counted."""
@@ -97,7 +103,9 @@ class Pull:
     at: Instant
     """When it should, in the story."""
     moved_ns: int
-    """When it did: CLOCK_MONOTONIC just before."""
+    """When it did: the kernel's stamp of the edge, or just before it where nobody listened."""
+    done_ns: int
+    """Just after."""
     seat: Seat
     button: Kind
     closed: bool
@@ -110,6 +118,7 @@ class _Life:
     powered_at: Instant
     """In the story."""
     ready_ns: int
+    """When it was ready and the story went on."""
     first_event: int
     """How many events there were before."""
     first_pull: int
@@ -165,11 +174,24 @@ class _Due:
 class StoryPlayer:
     """Plays one story on one table. `daemon` is not started yet; its keys are the story's.
 
-    Raises what the simulator raises for a story that does not hold there.
+    `same` is how far instants may lie from the simulated ones, for pins whose stamps are not the kernel's;
+    `keep` a folder for pictures that the panel shows and the simulated table never does. Raises what the
+    simulator raises for a story that does not hold there.
     """
 
-    def __init__(self, story: Story, chip: SimulatedChip, panel: PanelWire, daemon: TableDaemon) -> None:
+    def __init__(
+        self,
+        story: Story,
+        chip: SimulatedChip,
+        panel: PanelWire,
+        daemon: TableDaemon,
+        *,
+        same: Duration = SAME,
+        keep: Path | None = None,
+    ) -> None:
         self._story = story
+        self._same = same
+        self._keep = keep
         self._chip, self._panel, self._daemon = chip, panel, daemon
         self._written: Reference = reference(story)
         self._ends_at = next(
@@ -208,21 +230,33 @@ class StoryPlayer:
                 self._closed_at_start.append(edge)
                 self._chip.pull(self._stations[edge.seat].button(edge.button), not edge.closed)
         try:
-            self._power_on(0)
-            self._schedule()
-            while self._due and self._due[0].at <= self._ends_at:
-                due = heapq.heappop(self._due)
-                self._wait(due.at)
-                due.act()
-            self._wait(self._ends_at)
-            ended_ns = time.monotonic_ns()
-            self._wait(self._ends_at + AFTERGLOW)
-            self._panel.take()
+            with KernelStamps() as stamps:
+                self._power_on(0)
+                self._schedule()
+                while self._due and self._due[0].at <= self._ends_at:
+                    due = heapq.heappop(self._due)
+                    self._wait(due.at)
+                    due.act()
+                self._wait(self._ends_at)
+                ended_ns = time.monotonic_ns()
+                self._wait(self._ends_at + AFTERGLOW)
+                self._panel.take()
+                taken = stamps.all()
             if self._powered:
                 self._daemon.stop()
         finally:
             self._daemon.kill()
+        self._learn(taken)
         return self._result(ended_ns)
+
+    def _learn(self, stamps: list[int]) -> None:
+        """Put the kernel's own stamps in the place of what the player could see from outside."""
+        for number, pull in enumerate(self._pulls):
+            stamp = stamp_between(stamps, pull.moved_ns, pull.done_ns)
+            if stamp is not None:
+                self._pulls[number] = replace(pull, moved_ns=stamp)
+        for life in self._lives:
+            life.origin_ns = None
 
     # What is to be done
 
@@ -281,15 +315,34 @@ class StoryPlayer:
 
     def _move(self, edge: ContactEdge) -> None:
         moved = self._chip.pull(self._stations[edge.seat].button(edge.button), not edge.closed)
-        self._latest = max(self._latest, moved - self._zero_ns - edge.at)
-        self._pulls.append(Pull(edge.at, moved, edge.seat, edge.button, edge.closed))
+        done = time.monotonic_ns()
+        self._latest = max(self._latest, done - self._zero_ns - edge.at)
+        self._pulls.append(Pull(edge.at, moved, done, edge.seat, edge.button, edge.closed))
 
     def _power_on(self, at: Instant) -> None:
         first = len(self._daemon.events)
+        self._panel.take()
+        mark = len(self._panel.log)
         self._daemon.start()
-        self._zero_ns = self._daemon.ready_ns - at
-        self._lives.append(_Life(at, self._daemon.ready_ns, first, len(self._pulls)))
+        # A slow machine is ready long before it has painted for the first time.
+        patience = time.monotonic_ns() + PANEL_PATIENCE
+        while time.monotonic_ns() < patience and not self._has_painted(mark):
+            time.sleep(0.02)
+        now = time.monotonic_ns()
+        self._zero_ns = now - at
+        self._lives.append(_Life(at, now, first, len(self._pulls)))
         self._powered = True
+
+    def _has_painted(self, mark: int) -> bool:
+        self._panel.take()
+        controller = PanelController(self._daemon.driver)
+        for record in self._panel.log[mark:]:
+            controller.take(record.data)
+        return (
+            controller.on
+            and controller.data_bytes >= WIDTH * HEIGHT // 8
+            and any(controller.picture().tobytes())
+        )
 
     def _power_off(self) -> None:
         self._note(lambda at, line: Power(at=at, line=line, on=False))
@@ -368,30 +421,30 @@ class StoryPlayer:
         for at in looks:
             self._at(at, partial(self._look, step, seat, wanted, last))
 
-    def _look(self, step: Expect, seat: Seat, wanted: str, last: Instant, tries: int = LAMP_TRIES) -> None:
-        later = self._now() + 100 * MILLISECOND
-        again = later <= last and wanted in STEADY_PATTERNS
-        place = bisect.bisect(self._moves, self._now() - TOLERANCE)
-        if self._moves[place:] and self._moves[place] - self._now() < LAMP_WINDOW_S * SECOND + SPIN:
-            # A contact that is due goes before.
-            if again:
-                self._at(later, partial(self._look, step, seat, wanted, last, tries))
-            else:
-                self._skip(step.line, f"lamp: {wanted}: there was no time to look once")
-            return
-        origin = self._origin(self._lives[-1]) or self._zero_ns
-        before = time.monotonic_ns()
-        share = self._chip.share_high(self._stations[seat].led, LAMP_WINDOW_S)
-        after = time.monotonic_ns()
-        measured = share if self._led_high else 1.0 - share
-        if is_level(measured, wanted, (before + after) // 2 - origin, pwm=self._pwm):
-            return
-        if again and tries > 1:
-            # PWM that a thread makes stutters when the machine is busy.
-            self._at(later, partial(self._look, step, seat, wanted, last, tries - 1))
-            return
-        when = (before - self._zero_ns) / SECOND
-        self._fail(step.line, f"at {when:.2f} s lamp {seat} has {measured:.2f} and is not {wanted}")
+    def _look(
+        self, step: Expect, seat: Seat, wanted: str, last: Instant, seen: tuple[float, ...] = ()
+    ) -> None:
+        """Measure an LED; one with a steady pattern several times, as PWM that a thread makes may stutter."""
+        now = self._now()
+        place = bisect.bisect(self._moves, now - TOLERANCE)
+        # A contact that is due goes before.
+        room = self._moves[place] - now if place < len(self._moves) else SECOND
+        if room > LAMP_WINDOW_S * SECOND + SPIN:
+            before = time.monotonic_ns()
+            share = self._chip.share_high(self._stations[seat].led, LAMP_WINDOW_S)
+            middle = (before + time.monotonic_ns()) // 2
+            seen = (*seen, share if self._led_high else 1.0 - share)
+        later = now + 100 * MILLISECOND
+        if wanted in STEADY_PATTERNS and later <= last and len(seen) < LAMP_LOOKS:
+            self._at(later, partial(self._look, step, seat, wanted, last, seen))
+        elif not seen:
+            self._judged -= 1
+            self._skip(step.line, f"lamp: {wanted}: there was no time to look")
+        else:
+            origin = self._origin(self._lives[-1]) or self._zero_ns
+            measured = statistics.median(seen)
+            if not is_level(measured, wanted, middle - origin if len(seen) == 1 else 0, pwm=self._pwm):
+                self._fail(step.line, f"lamp {seat} is lit {measured:.2f} of the time and is not {wanted}")
 
     def _expect_screen(self, step: Expect) -> None:
         if step.at + step.within < self._panel_back_at:
@@ -413,7 +466,11 @@ class StoryPlayer:
             image = next((each.image for each in reversed(shown) if each.since_ns <= at_ns), None)
             names = played.screens.get(image.tobytes()) if image is not None else None
             if names is None:
-                self._fail(step.line, "the panel shows a picture that the simulated table never does")
+                kept = ""
+                if self._keep is not None and image is not None:
+                    kept = f" ({Path(self._story.source).stem}-{step.line}.png)"
+                    image.save(self._keep / kept.strip(" ()"))
+                self._fail(step.line, f"the panel shows a picture that the simulated table never does{kept}")
             elif (step.screen in names) is step.negated:
                 self._fail(step.line, f"the screen is {' or '.join(sorted(names))}, not {step.screen}")
 
@@ -513,7 +570,7 @@ class StoryPlayer:
             apart.append("the journal holds more than was told")
         last = self._lives[-1]
         until = ended_ns - (self._origin(last) or last.ready_ns) if self._powered else None
-        apart += differences(kept, played.events, until=until)
+        apart += differences(kept, played.events, until=until, same=self._same)
         return Played(
             failures=(*(text for _, text in sorted(self._failures)), *late),
             differences=tuple(apart),

@@ -10,6 +10,7 @@ from tests.virtual_pi.building import HERE, CannotBuild, adapted, lock_entry
 from tests.virtual_pi.parts import ROOT
 
 PULL_UP = """
+#include <linux/irq.h>
 	struct gpio_sim_chip *chip = gpiochip_get_data(gc);
 
 	switch (pinconf_to_config_param(config)) {
@@ -17,14 +18,17 @@ PULL_UP = """
 		return gpio_sim_apply_pull(chip, offset, 1);
 	case PIN_CONFIG_BIAS_PULL_DOWN:
 		return gpio_sim_apply_pull(chip, offset, 0);
+
+	ret = gpio_sim_apply_pull(chip, line_attr->offset, pull);
 """
 
 
 def test_a_pull_up_that_is_asked_for_lets_no_finger_go() -> None:
     """In the simulated chip a request for a pull changes nothing; what hangs on the line decides."""
     changed = adapted("gpio-sim.c", PULL_UP)
-    assert "gpio_sim_apply_pull" not in changed
+    assert "return gpio_sim_apply_pull" not in changed
     assert changed.count("return 0;") == 2
+    assert changed.index("synchronize_irq(") < changed.index("ret = gpio_sim_apply_pull")
     assert adapted("gpiolib.h", PULL_UP) == PULL_UP
 
 

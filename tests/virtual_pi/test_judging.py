@@ -50,7 +50,7 @@ def expect(at: int, name: str, **options: Any) -> Expect:
 def test_drawn_values_and_a_few_milliseconds_are_no_difference() -> None:
     """Numbers, names that are drawn and instants within the tolerance may differ, and nothing else."""
     ours = [event("match_started", 1.0, match="a", seats=[1, 2])]
-    assert differences(ours, [event("match_started", 1.03, match="b", seats=[1, 2])]) == []
+    assert differences(ours, [event("match_started", 1.0004, match="b", seats=[1, 2])]) == []
     assert differences(ours, [event("match_started", 1.0, match="b", seats=[1, 3])])
     late = event("match_started", 1.0 + 2 * SAME / SECOND, match="b", seats=[1, 2])
     assert "at is 1.0" in differences(ours, [late])[0]

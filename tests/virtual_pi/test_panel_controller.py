@@ -69,7 +69,7 @@ def test_what_the_table_sends_is_what_is_seen(driver: str, bus: Bus) -> None:
 
 
 @given(image=PICTURES, mode=st.sampled_from([0, 1]))
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_an_ssd1306_counts_along_and_down(image: Image.Image, mode: int) -> None:
     """Horizontal and vertical counting through the whole window give the same picture."""
     columns = [
@@ -133,7 +133,7 @@ def test_settings_of_the_glass_change_the_picture() -> None:
 
 
 def test_commands_may_be_split_and_mixed() -> None:
-    """A command's argument in the next message, and single bytes with the continuation bit, are understood."""
+    """An argument in the next message, and single bytes with the continuation bit, are understood."""
     controller = fed("ssd1306", [b"\x00\x81", b"\x00\x7f", b"\x80\xaf\x80\xa7\x40\x55"])
     assert controller.settings["contrast"] == 0x7F
     assert (controller.on, controller.inverted, controller.data_bytes) == (True, True, 1)

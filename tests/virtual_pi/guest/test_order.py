@@ -17,6 +17,7 @@ from heek.stations.gestures import Edge
 from heek.stations.gpio import Board, open_factory
 from heek.wiring.pin_map import DEFAULT_STATIONS
 from tests.virtual_pi.figures import share_below, spread
+from tests.virtual_pi.kernel_stamps import KernelStamps
 from tests.virtual_pi.simulated_chip import SimulatedChip
 from tests.virtual_pi.table_daemon import TableDaemon
 
@@ -65,18 +66,25 @@ def test_edges_carry_the_kernels_stamps(chip: SimulatedChip, figure: Callable[[s
         open_factory("gpio", "lgpio", clock), DEFAULT_STATIONS, seen.append, origin_ns=clock.origin_ns
     )
     try:
-        moved = [
-            (seat, at - clock.origin_ns)
-            for pair in random_pairs(list(PENS), PAIRS)
-            for seat, at in zip(pair, press_pair(chip, *pair), strict=True)
-        ]
-        until = time.monotonic() + 5
-        while len(seen) < 4 * PAIRS and time.monotonic() < until:
-            time.sleep(0.05)
+        with KernelStamps() as stamps:
+            moved = [
+                (seat, at - clock.origin_ns)
+                for pair in random_pairs(list(PENS), PAIRS)
+                for seat, at in zip(pair, press_pair(chip, *pair), strict=True)
+            ]
+            until = time.monotonic() + 5
+            while len(seen) < 4 * PAIRS and time.monotonic() < until:
+                time.sleep(0.05)
+            taken = [at - clock.origin_ns for at in stamps.all()]
     finally:
         board.close()
     closings = [edge for edge in seen if edge.closed]
-    assert len(seen) == 4 * PAIRS
+    assert len(seen) == len(taken) == 4 * PAIRS
+    # What the kernel's own trace says, and what came through lgpio, gpiozero and us.
+    apart = [(edge.at - at) / 1e3 for edge, at in zip(sorted(seen, key=lambda e: e.at), taken, strict=True)]
+    assert min(apart) > -1
+    assert share_below(apart, 0.99) < 1000
+    figure("kernel's trace to edge's stamp", spread(apart, "us"))
     by_stamp = sorted(closings, key=lambda edge: edge.at)
     assert [(edge.seat, edge.button) for edge in by_stamp] == [(seat, Kind.PEN) for seat, _ in moved]
     late = [(edge.at - at) / 1e6 for edge, (_, at) in zip(by_stamp, moved, strict=True)]
@@ -93,14 +101,15 @@ def test_near_presses_in_the_order_of_their_stamps(
     chip: SimulatedChip, table: Callable[..., TableDaemon], figure: Callable[[str, str], None]
 ) -> None:
     """Through the real daemon: of each pair the first one's event is first, none is lost, none comes late."""
-    daemon = table({"ahyoheek.allow_change": False, "ahyoheek.countdown_s": 60})
+    daemon = table({"ahyoheek.allow_change": False, "ahyoheek.countdown_s": 60, "ahyoheek.idle_s": 100})
     daemon.start()
-    for name in ("seat_taken", "seat_ready"):
-        for seat, line in PENS.items():
-            chip.pull(line, False)
-            assert daemon.has_told(name, seat=seat)
-            chip.pull(line, True)
-            time.sleep(0.05)
+    for seat, line in PENS.items():
+        chip.pull(line, False)
+        assert daemon.has_told("seat_taken", seat=seat)
+        chip.pull(line, True)
+        time.sleep(0.05)
+    # With the fifth the match begins by itself.
+    assert daemon.has_told("round_opened")
     time.sleep(0.5)
     # Four throw, the fifth does not: for a minute each press of theirs is told as ignored, with its stamp.
     for seat in (1, 2, 3, 4):
