@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heek.clock import MILLISECOND, SECOND
@@ -50,7 +50,7 @@ def expect(at: int, name: str, **options: Any) -> Expect:
 def test_drawn_values_and_a_few_milliseconds_are_no_difference() -> None:
     """Numbers, names that are drawn and instants within the tolerance may differ, and nothing else."""
     ours = [event("match_started", 1.0, match="a", seats=[1, 2])]
-    assert differences(ours, [event("match_started", 1.0004, match="b", seats=[1, 2])]) == []
+    assert differences(ours, [event("match_started", 1.019, match="b", seats=[1, 2])]) == []
     assert differences(ours, [event("match_started", 1.0, match="b", seats=[1, 3])])
     late = event("match_started", 1.0 + 2 * SAME / SECOND, match="b", seats=[1, 2])
     assert "at is 1.0" in differences(ours, [late])[0]
@@ -128,8 +128,9 @@ def test_within_gives_time() -> None:
 @pytest.mark.parametrize("pattern", CYCLIC)
 @pytest.mark.parametrize("pwm", [True, False])
 @given(start=st.integers(0, 10**12))
+@settings(deadline=None)
 def test_where_to_look_tells_a_pattern_by_all_its_levels(pattern: str, pwm: bool, start: int) -> None:
-    """In 3.1 s each level that a pattern keeps is found once, and there it is the pattern's own."""
+    """In 3.1 s each level that a pattern keeps for long enough is found once, and there it is the pattern's own."""
     looks = moments_to_look(pattern, start, start + 3100 * MILLISECOND, pwm=pwm)
     assert looks
     assert looks == sorted(looks)
@@ -147,7 +148,7 @@ def test_dark_dim_and_full_are_told_apart() -> None:
         for pattern in ("free", "taken", "thrown")
     }
     assert fits == {"free": {"dark"}, "taken": {"dim"}, "thrown": {"full"}}
-    assert not is_level(0.9, "taken", 0)
+    assert not is_level(0.7, "taken", 0)
 
 
 def test_a_pattern_that_ends_too_soon_is_not_looked_at() -> None:

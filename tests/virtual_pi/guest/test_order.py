@@ -129,10 +129,19 @@ def test_near_presses_in_the_order_of_their_stamps(
         time.sleep(0.1)
     assert daemon.stop() == 0
     told = ignored()
-    assert [event["seat"] for event in told] == [seat for pair in pairs for seat in pair]
+    assert len(told) == wanted
     assert {event["reason"] for event in told} == {"locked"}
     stamps = [float(str(event["at"])) for event in told]
     assert stamps == sorted(stamps)
+    # Two edges may get one stamp of an emulated kernel; then there is nobody to say which was first.
+    ties = 0
+    for place, pair in enumerate(pairs):
+        seats = (told[2 * place]["seat"], told[2 * place + 1]["seat"])
+        tie = stamps[2 * place] == stamps[2 * place + 1]
+        ties += tie
+        assert seats == pair or (tie and seats == pair[::-1]), f"pair {place}"
+    figure("pairs with one stamp", f"{ties} of {len(pairs)}")
+    assert ties <= len(pairs) // 20
     kept = daemon.journal()
     assert [event["seat"] for event in kept if event["event"] == "press_ignored"] == [
         event["seat"] for event in told
