@@ -30,7 +30,7 @@ LEVEL_ERROR: Final = 0.05
 DIM_ERROR: Final = 0.45
 """Of an LED's brightness, 0 to 1, by some dozens of samples: of one that is steadily on or off, and of one
 whose PWM a thread makes, in an emulated machine that has other things to do."""
-STEADY: Final[Duration] = 60 * MILLISECOND
+STEADY: Final[Duration] = 40 * MILLISECOND
 """So long before and after a sample a blinking LED has to stay as it is."""
 
 
@@ -166,6 +166,13 @@ def moments_to_look(pattern: str, first: Instant, last: Instant, *, pwm: bool = 
             found[level] = at
         at += 20 * MILLISECOND
     return sorted(found.values())
+
+
+def changes(pattern: str, first: Instant, last: Instant, *, pwm: bool = True) -> bool:
+    """Whether a blinking LED went on or off between two instants of the daemon's clock."""
+    if pattern == Pattern.YOUR_TURN.value and pwm:
+        return False
+    return level_at(pattern, first, pwm=pwm) != level_at(pattern, last, pwm=pwm)
 
 
 def is_level(measured: float, pattern: str, at: Instant, *, pwm: bool = True) -> bool:

@@ -58,6 +58,7 @@ from tests.virtual_pi.judging import (
     TIMES,
     TOLERANCE,
     Told,
+    changes,
     differences,
     is_level,
     judge_events,
@@ -464,7 +465,7 @@ class StoryPlayer:
         if room > LAMP_WINDOW_S * SECOND + SPIN:
             before = time.monotonic_ns()
             share = self._chip.share_high(self._stations[seat].led, LAMP_WINDOW_S)
-            middle = (before + time.monotonic_ns()) // 2
+            after = time.monotonic_ns()
             seen = (*seen, share if self._led_high else 1.0 - share)
         later = now + 100 * MILLISECOND
         if wanted in STEADY_PATTERNS and later <= last and len(seen) < LAMP_LOOKS:
@@ -474,7 +475,10 @@ class StoryPlayer:
             self._skip(step.line, f"lamp: {wanted}: there was no time to look")
         else:
             origin = self._origin(self._lives[-1]) or self._zero_ns
-            at = middle - origin if len(seen) == 1 else 0
+            at = (before + after) // 2 - origin if len(seen) == 1 else 0
+            if len(seen) == 1 and changes(wanted, before - origin, after - origin, pwm=self._pwm):
+                self._skip(step.line, f"lamp: {wanted}: the machine was too slow to look once")
+                return
             fitting = sum(is_level(each, wanted, at, pwm=self._pwm) for each in seen)
             if 2 * fitting <= len(seen):
                 share = statistics.median(seen)

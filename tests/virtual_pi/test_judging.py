@@ -19,6 +19,7 @@ from tests.virtual_pi.judging import (
     SAME,
     TOLERANCE,
     Told,
+    changes,
     differences,
     is_level,
     judge_events,
@@ -130,7 +131,7 @@ def test_within_gives_time() -> None:
 @given(start=st.integers(0, 10**12))
 @settings(deadline=None)
 def test_where_to_look_tells_a_pattern_by_all_its_levels(pattern: str, pwm: bool, start: int) -> None:
-    """In 3.1 s each level that a pattern keeps for long enough is found once, and there it is the pattern's own."""
+    """In 3.1 s each level that a pattern keeps is found once, and there it is the pattern's own."""
     looks = moments_to_look(pattern, start, start + 3100 * MILLISECOND, pwm=pwm)
     assert looks
     assert looks == sorted(looks)
@@ -138,6 +139,9 @@ def test_where_to_look_tells_a_pattern_by_all_its_levels(pattern: str, pwm: bool
     assert len(set(levels)) == len(levels)
     for at, level in zip(looks, levels, strict=True):
         assert is_level(level, pattern, at, pwm=pwm)
+        assert not changes(pattern, at, at + 40 * MILLISECOND, pwm=pwm)
+    cyclic = {level_at(pattern, at, pwm=pwm) for at in range(0, 3 * SECOND, 20 * MILLISECOND)}
+    assert {min(cyclic), max(cyclic)} <= set(levels)
 
 
 def test_dark_dim_and_full_are_told_apart() -> None:
