@@ -157,8 +157,9 @@ def adapted(name: str, text: str) -> str:
              "switch (pinconf"),
             ("#include <linux/irq.h>\n", "#include <linux/irq.h>\n#include <linux/hardirq.h>\n"),
             ("\tret = gpio_sim_apply_pull(chip, line_attr->offset, pull);\n",
-             "\t/* 0 is no interrupt of anybody's. */\n"
-             "\tsynchronize_irq(irq_find_mapping(chip->irq_sim, line_attr->offset));\n"
+             "\tret = irq_find_mapping(chip->irq_sim, line_attr->offset);\n"
+             "\tif (ret)\n"
+             "\t\tsynchronize_irq(ret);\n"
              "\tret = gpio_sim_apply_pull(chip, line_attr->offset, pull);\n"),
         ],
     }  # fmt: skip

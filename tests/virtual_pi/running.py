@@ -120,7 +120,15 @@ def run(arguments: list[str], say: Callable[[str], None]) -> Verdict:
         "--durations=0",
         "--durations-min=0.5",
     ]
-    command += ["--tb=short", "--basetemp=/run/tests", "--junitxml=/out/results.xml", GUEST, *arguments]
+    command += [
+        "--tb=short",
+        "-o",
+        "faulthandler_timeout=90",
+        "--basetemp=/run/tests",
+        "--junitxml=/out/results.xml",
+        GUEST,
+        *arguments,
+    ]
     went = boot(
         built,
         out,
