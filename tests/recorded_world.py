@@ -99,6 +99,16 @@ class RecordedWorld:
             self.edge(seat, button, True, delay + 2 * number + 2, late)
         self.edge(seat, button, False, delay + lasts, late)
 
+    def swing(self, seat: Seat, button: Kind, period: float, lasts: float, late: float = 0) -> None:
+        """A line that opens and closes by itself, so many times, closed for a third of each period."""
+        for number in range(round(lasts / period)):
+            self.edge(seat, button, True, number * period, late)
+            self.edge(seat, button, False, number * period + period / 3, late)
+
+    def read(self, seat: Seat, button: Kind) -> None:
+        """The line is looked at, and is open."""
+        self.table.feed(Edge(self.now, seat, button, False, read=True))
+
     def round_of(self, seats: tuple[Seat, ...], late: float = 0) -> None:
         """Each seat presses something within half a second."""
         for seat in seats:

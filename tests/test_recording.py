@@ -44,6 +44,15 @@ ACTS = st.one_of(
     st.tuples(st.just("round"), st.just(0)),
     st.tuples(st.just("bounce"), SEATS, st.integers(1, 8), LATE),
     st.tuples(st.just("chord"), SEATS, st.sampled_from((0, 1, 2, 3, 4)), LATE),
+    st.tuples(
+        st.just("swing"),
+        SEATS,
+        st.sampled_from(KINDS),
+        st.sampled_from((1.5, 4, 24, 30)),
+        st.sampled_from((400, 1500, 2500)),
+        st.sampled_from((0, 0, 2, 40)),
+    ),
+    st.tuples(st.just("read"), SEATS, st.sampled_from(KINDS)),
     st.tuples(st.just("claim"), SEATS),
     st.tuples(st.just("points"), SEATS, st.integers(-5, 900)),
     st.tuples(st.just("bots"), st.booleans()),
@@ -71,6 +80,10 @@ def act(world: RecordedWorld, what: Any) -> None:
         case ("chord", seat, apart, late):
             world.press(seat, Kind.PEN)
             world.press(seat, Kind.BEETLE, apart, late=late)
+        case ("swing", seat, button, period, lasts, late):
+            world.swing(seat, button, period, lasts, late)
+        case ("read", seat, button):
+            world.read(seat, button)
         case ("claim", seat):
             world.table.claim(world.now, seat, PLAYERS[seat], f"Player {seat}")
         case ("points", seat, points):
@@ -109,6 +122,22 @@ def same(world: RecordedWorld) -> int:
         assert replayed.lines()[: last_seq - first + 1] == world.lines[first - 1 : last_seq]
         lines += last_seq - first + 1
     return lines
+
+
+def test_a_line_that_swings_takes_no_room_and_replays() -> None:
+    """A contact that floods for a minute leaves an edge a second; all that is told replays to the byte."""
+    world = RecordedWorld()
+    act(world, ("sit",))
+    world.run(500)
+    world.swing(3, Kind.PEN, 1, 60_000)
+    for _ in range(30):
+        world.round_of((1, 2))
+        world.run(2000)
+    world.run(90_000)
+    assert sum('"fault":"flood"' in line.replace(" ", "") for line in world.lines) == 1
+    assert sum("contact_healed" in line for line in world.lines) == 1
+    assert sum(len(part.inputs) for part in world.parts) < 30_000
+    assert same(world) > 60
 
 
 @settings(max_examples=250, deadline=None)
