@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpiozero import LED
 
 from heek.clock import MILLISECOND, SECOND
 from heek.config import Config
@@ -96,21 +97,18 @@ def test_a_refused_claim_is_raised_and_the_table_plays_on(opened: Any) -> None:
 
 
 def test_a_daemon_that_runs_on_is_told(opened: Any) -> None:
-    """A daemon that is closed but keeps a pin and a task is found out, each by its name."""
+    """A mod's daemon that is closed but keeps a pin of its own and a task is found out, each by its name."""
 
     class Leaky(Daemon):
         def __init__(self, config: Config, world: World, loop: asyncio.AbstractEventLoop) -> None:
             super().__init__(config, world, loop)
             self.task = loop.create_task(asyncio.sleep(3600), name="endless")
-
-        def close(self) -> None:
-            self.kept = self._board._lamps.pop(3)
-            super().close()
+            self.kept = LED(14, pin_factory=self._board._factory)
 
     simulation, _ = opened(Leaky)
     simulation.play_to(SECOND)
     assert simulation.close() == (
-        "GPIO10 is still claimed after the daemon was closed",
+        "GPIO14 is still claimed after the daemon was closed",
         "task 'endless' still runs after the daemon was closed",
     )
     assert simulation.close() == ()
