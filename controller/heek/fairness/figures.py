@@ -82,7 +82,8 @@ class Spread:
 class Fairness:
     """What one running table has measured since its start.
 
-    `stamps` says where the edges' instants come from: `kernel`, or `callback` where the library has none.
+    `stamps` says where the edges' instants come from: `kernel`, `callback` where the library has none, or
+    `simulated`.
     """
 
     stamps: str

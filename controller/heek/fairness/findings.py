@@ -58,6 +58,7 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     presses = sum(row["count"] for row in report["buttons"])
     stamps = {
         "kernel": "stamped by the kernel as the contact closed",
+        "simulated": "on simulated pins",
         "callback": "stamped when the program was called, a little after the contact closed",
     }
     out = [

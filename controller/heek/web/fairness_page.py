@@ -8,7 +8,9 @@ from typing import Any
 from heek.serving.markup import Content, Markup, element
 from heek.web.sheet import sheet
 
-_COLUMNS = (("count", ""), ("median_ms", "median"), ("p99_ms", "99 of 100 within"), ("max_ms", "longest"))
+_COLUMNS = (("count", ""), ("median_ms", "median"), ("p99_ms", "99 %"), ("max_ms", "longest"))
+
+_BACK = ("/photofinish", "Photo finish")
 
 
 def fairness_html(name: str, report: Mapping[str, Any] | None, shortcomings: Sequence[str]) -> bytes:
@@ -18,9 +20,11 @@ def fairness_html(name: str, report: Mapping[str, Any] | None, shortcomings: Seq
             name,
             "Fairness",
             element("p", "No match is over since the start: play one, and look again."),
+            back=_BACK,
         )
     stamps = {
         "kernel": "the kernel stamped every press at the instant its contact closed",
+        "simulated": "the pins are simulated, and so are the stamps",
         "callback": "the pin library has no stamps: a press has that of the program's call, a little later",
     }
     said = (
@@ -43,7 +47,7 @@ def fairness_html(name: str, report: Mapping[str, Any] | None, shortcomings: Seq
             ),
             class_="facts",
         ),
-        element("h2", "From the contact to its verdict"),
+        element("h2", "From the contact to its verdict, in milliseconds"),
         _table(
             [
                 (f"Seat {row['seat']} {row['button']}", row["button"], row)
@@ -52,7 +56,7 @@ def fairness_html(name: str, report: Mapping[str, Any] | None, shortcomings: Seq
             ],
             "presses",
         ),
-        element("h2", "The program and the lamps"),
+        element("h2", "The program and the lamps, in milliseconds"),
         _table(
             [
                 ("Behind its time", None, report["lag"]),
@@ -61,6 +65,7 @@ def fairness_html(name: str, report: Mapping[str, Any] | None, shortcomings: Seq
             "times",
         ),
         *_rejected(report),
+        back=_BACK,
     )
 
 
@@ -106,7 +111,7 @@ def _table(rows: Sequence[tuple[str, str | None, Mapping[str, Any]]], counted: s
 
 
 def _shown(key: str, value: float) -> str:
-    return f"{value:d}" if key == "count" else f"{value:.2f} ms"
+    return f"{value:d}" if key == "count" else f"{value:.2f}"
 
 
 def _rejected(report: Mapping[str, Any]) -> Sequence[Content]:

@@ -75,7 +75,9 @@ def matches_html(name: str, matches: Sequence[ShownMatch]) -> bytes:
     else:
         listed = element("p", "No match is kept yet: play one to its end, and it stands here.")
     said = "Every edge of these matches is kept. A match shows who pressed when, and what counted."
-    return sheet(name, "Photo finish", element("p", said, class_="dim"), listed)
+    return sheet(
+        name, "Photo finish", element("p", said, class_="dim"), listed, back=("/fairness", "Fairness")
+    )
 
 
 def match_html(name: str, drawn: DrawnMatch) -> bytes:
