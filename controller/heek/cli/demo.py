@@ -11,22 +11,19 @@ import argparse
 import contextlib
 import ipaddress
 import logging
-import os
 import secrets
-import select
-import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from heek.cli import FAILED
+from heek.cli.child import HOST, START_PATIENCE_S, Child, ending
+from heek.cli.closing_terminal import when_terminal_goes
 from heek.errors import BackendError, ConfigError, PageError
 
 if TYPE_CHECKING:
@@ -35,13 +32,9 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger("heek")
 
-HOST: Final = "127.0.0.1"
 TABLE_PORT: Final = 8125
 KI_PORT: Final = 8625
 
-START_PATIENCE_S: Final = 20.0
-"""How long the KI may take to listen; a slow machine compiles it first."""
-END_PATIENCE_S: Final = 3.0
 BAUD: Final = 115200
 AGAIN_S: Final = 1.0
 """After which a gateway that has ended by itself is started again."""
@@ -114,7 +107,7 @@ class _Stage:
         """The table stands, with its page."""
         self._wire: Wire | None = None
         self._ki_url = f"http://{HOST}:{arguments.ki_port}"
-        self._children: list[_Child] = []
+        self._children: list[Child] = []
         self._ki = self._child("KI", self._ki_command(), self._ki_ended)
         if arguments.link == "serial":
             from heek.simulator.wire import Wire
@@ -162,7 +155,7 @@ class _Stage:
         )
         self._process = process
         threading.Thread(target=self._await_ki, name="heek-demo", daemon=True).start()
-        _when_terminal_goes(process.stop)
+        when_terminal_goes(process.stop)
         code = process.run(on_ready=lambda _: self._ready.set())
         return code if self._ki.failed is None else FAILED
 
@@ -208,19 +201,19 @@ class _Stage:
 
     def _ki_ended(self, code: int) -> None:
         """The KI has ended by itself, after it had come to listen: say so, and let the page offer it anew."""
-        log.warning("the KI has ended by itself (%s); the page can start it again", _ending(code))
+        log.warning("the KI has ended by itself (%s); the page can start it again", ending(code))
         if self._process is not None:
             self._process.ki_came_up()
 
     def _gateway_ended(self, code: int) -> None:
         """Nobody stops the gateway on purpose, so it comes back."""
-        log.warning("the gateway has ended by itself (%s) and is started again", _ending(code))
+        log.warning("the gateway has ended by itself (%s) and is started again", ending(code))
         again = threading.Timer(AGAIN_S, self._gateway.start_again)
         again.daemon = True
         again.start()
 
-    def _child(self, name: str, command: list[str], on_end: Callable[[int], None]) -> _Child:
-        child = _Child(name, command, on_end)
+    def _child(self, name: str, command: list[str], on_end: Callable[[int], None]) -> Child:
+        child = Child(name, command, on_end)
         self._children.append(child)
         return child
 
@@ -232,87 +225,6 @@ class _Stage:
     def _end_children(self) -> None:
         for child in reversed(self._children):
             child.stop()
-
-
-class _Child:
-    """A process of ours that ends when its standard input does, so that it never outlives us."""
-
-    def __init__(self, name: str, command: list[str], on_end: Callable[[int], None]) -> None:
-        """`on_end` hears, on another thread, the code with which it ended though nobody stopped it."""
-        self._name = name
-        self._on_end = on_end
-        self._command = [sys.executable, "-m", "heek", *command, "--until-stdin-closes"]
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self.stopped = False
-        self.failed: int | None = None
-        """The exit code with which it ended before it had come to listen."""
-
-    @property
-    def ended(self) -> bool:
-        """It was started, and has ended by itself."""
-        process = self._process
-        return process is not None and process.poll() is not None
-
-    def start_again(self) -> None:
-        """Start it, unless it was stopped for good meanwhile."""
-        if not self.stopped:
-            self.start()
-
-    def start(self) -> None:
-        """Start it if it does not run."""
-        with self._lock:
-            if self._process is not None and self._process.poll() is None:
-                return
-            # A session of its own: Ctrl-C is for us, and we end it when the table is done with it.
-            self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
-            )
-            self.stopped = False
-            threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
-
-    def _watch(self, process: subprocess.Popen[bytes]) -> None:
-        code = process.wait()
-        # One that is stopped is let go of before it is told to end.
-        if self._process is process and self.failed is None:
-            self._on_end(code)
-
-    def listens(self, port: int) -> bool:
-        """Whether it has come to listen at `port`, in time and alive."""
-        until = time.monotonic() + START_PATIENCE_S
-        while time.monotonic() < until:
-            process = self._process
-            if process is None or self.stopped:
-                return False
-            code = process.poll()
-            if code is not None:
-                # It has said why on standard error.
-                self.failed = code
-                return False
-            with contextlib.suppress(OSError), socket.create_connection((HOST, port), timeout=1):
-                # Not somebody else who had the port before: then ours would have ended.
-                if process.poll() is None:
-                    return True
-            time.sleep(0.03)
-        log.error("the %s does not come to listen at port %d", self._name, port)
-        self.failed = FAILED
-        return False
-
-    def stop(self) -> None:
-        """End it, gently first; harmless when it has ended."""
-        with self._lock:
-            self.stopped = True
-            process, self._process = self._process, None
-            if process is None:
-                return
-            process.terminate()
-            try:
-                process.wait(END_PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            if process.stdin is not None:
-                process.stdin.close()
 
 
 def _typed(settings: list[str]) -> dict[str, object]:
@@ -343,40 +255,6 @@ def _check_free(option: str, port: int) -> None:
                 f"port {port} cannot be had ({error.strerror}); another demonstration? "
                 f"End it, or give another one: {option} N"
             ) from None
-
-
-def _ending(code: int) -> str:
-    """How a process ended, from the code that `Popen` gives."""
-    return f"signal {-code}" if code < 0 else f"code {code}"
-
-
-def _when_terminal_goes(then: Callable[[], object]) -> None:
-    """Call `then` when the terminal that this was started from is closed.
-
-    The kernel tells only whoever leads the terminal's session, and that may be a `make` which goes on
-    waiting for us. Whoever starts us under `nohup` wants to be left alone.
-    """
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        return
-    terminal = next((number for number in (0, 1, 2) if _is_terminal(number)), None)
-    if terminal is None:
-        return
-
-    def watch() -> None:
-        poll = select.poll()
-        poll.register(terminal, 0)
-        # Not every system can watch a terminal like this; one that cannot says so at once.
-        if any(what & select.POLLHUP for _, what in poll.poll()):
-            then()
-
-    threading.Thread(target=watch, name="heek-terminal", daemon=True).start()
-
-
-def _is_terminal(number: int) -> bool:
-    try:
-        return os.isatty(number)
-    except OSError:
-        return False
 
 
 def _lan_address(given: str) -> str:
