@@ -22,13 +22,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from PIL import Image
 
 from heek.boot import Boot
 from heek.clock import SECOND, Clock, Duration, Instant, StartedClock
+from heek.committed_views import CommittedViews
 from heek.config import Config, DisplayConfig
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
@@ -60,9 +61,6 @@ Also on an empty table: a match can begin, and its first round open, within a st
 
 MOST_WAITS: Final = 8
 """Times running that a round waits `settle_s` for late edges, while the program is late again and again."""
-
-PATIENCE: Final[Duration] = SECOND
-"""How long lamps and panels wait for the journal; then they show what happened, and that it is not saved."""
 
 TIDY: Final[Duration] = 300 * SECOND
 """How often an empty table builds its panels anew and has SQLite write its log into the file."""
@@ -126,19 +124,6 @@ class World:
     """Called, on the journal's thread, when a result is in the journal and waits for the KI."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Commit:
-    """A view, and what has to be on the disk before it is shown."""
-
-    view: View
-    future: Future[Any] | None = None
-    at: Instant = 0
-
-    @property
-    def done(self) -> bool:
-        return self.future is None or self.future.done()
-
-
 class Daemon:
     """One running table. Raises what the configuration, the pins or the journal have against it."""
 
@@ -159,16 +144,11 @@ class Daemon:
         self._alive_at: Instant = 0
         self._settled_at: Instant | None = None
         """After the program was late: until when a round waits for edges that are still on their way."""
-        self._commits: deque[_Commit] = deque()
         self._waits = 0
         self._awake_since: Instant = 0
         """When the program was last late: what it waits for has had no chance to come before that."""
-        self._overdue: _Commit | None = None
-        """The last thing that was shown before the journal had it."""
-        self._refused = False
         self._tidied_at: Instant = 0
         self._retry_journal_at: Instant | None = None
-        self._saving = True
         self._closed = False
         self._incarnation = world.random_bytes(8).hex()
         self._writer = JournalWriter(config.table.state_dir, world.journal_executor, world.clock)
@@ -217,7 +197,8 @@ class Daemon:
         self._records = RecordChain(
             self._key, config.table.name, bytes.fromhex(self._incarnation), world.boot, newest
         )
-        self._view = self._shown = self._table.view
+        self._view = self._table.view
+        self._views = CommittedViews(self._view, lambda: self._writer.status)
         self._alive_at = self._clock.now()
         self._commit(
             self._table.start(
@@ -231,7 +212,7 @@ class Daemon:
     @property
     def shown(self) -> View:
         """The view that lamps and panels show: what the journal has, or `not_saving`."""
-        return self._shown
+        return self._views.shown
 
     @property
     def image(self) -> Image.Image:
@@ -286,7 +267,7 @@ class Daemon:
     @property
     def at_rest(self) -> bool:
         """Nobody does anything, nothing is due but the attract screen's movement."""
-        return not self._edges and not self._commits and self._table.at_rest
+        return not self._edges and not self._views.waiting and self._table.at_rest
 
     def reset(self, at: Instant | None = None) -> None:
         """The operator's button, pressed at `at` (now): a running match is void, everybody stands up."""
@@ -378,9 +359,9 @@ class Daemon:
         if settled:
             self._settled_at, self._waits = None, 0
         self._table.renew(now, self._seq + 1)
-        self._show_committed(now)
+        self._views.advance(now, self._awake_since)
         self._tidy(now)
-        self._arm(now, self._painting.paint(self._shown, now))
+        self._arm(now, self._painting.paint(self._views.shown, now))
         if self._world.on_turn is not None:
             self._world.on_turn()
 
@@ -426,7 +407,7 @@ class Daemon:
                 self._writer.submit(Batch((), False, None, self._label(), recorded=RecordedPart(*part)))
             if view is not self._view:
                 self._view = view
-                self._commits.append(_Commit(view))
+                self._views.add(view)
             return
         self._view = view
         entries = []
@@ -445,7 +426,7 @@ class Daemon:
             self._fairness_report(effects),
         )
         future = self._writer.submit(batch)
-        self._commits.append(_Commit(view, future if effects.durable else None, self._clock.now()))
+        self._views.add(view, future if effects.durable else None, self._clock.now())
         if future.done():
             self._written(future, batch)
         else:
@@ -467,45 +448,16 @@ class Daemon:
 
     def _written(self, done: Future[Any], batch: Batch) -> None:
         if done.exception() is not None:
-            self._refused = True
+            self._views.refuse()
             log.error("the journal refused what the table wrote: %s", done.exception())
         elif batch.results and self._world.on_result is not None:
             self._world.on_result()
         for entry in batch.entries:
             self._world.on_line(entry.body)
 
-    def _show_committed(self, now: Instant) -> None:
-        """Show what the journal has, or what it has been too slow to take: nobody may play in the dark."""
-        shown = None
-        while self._commits and (self._commits[0].done or self._impatient(self._commits[0], now)):
-            commit = self._commits.popleft()
-            shown = commit.view
-            if not commit.done:
-                self._overdue = commit
-        if self._overdue is not None and self._overdue.done:
-            self._overdue = None
-        status = self._writer.status
-        saving = status.saving and not self._refused and self._overdue is None
-        if saving is not self._saving:
-            self._saving = saving
-            reason = status.reason or "the disk does not answer, or has refused; see above"
-            log.log(
-                logging.INFO if saving else logging.ERROR,
-                "the journal is written again" if saving else f"NOT SAVING, the table plays on: {reason}",
-            )
-            shown = self._shown if shown is None else shown
-        if shown is not None:
-            self._shown = shown if saving else replace(shown, not_saving=True)
-            if saving and self._shown.not_saving:
-                self._shown = replace(self._shown, not_saving=False)
-
-    def _impatient(self, commit: _Commit, now: Instant) -> bool:
-        """The disk does not answer: it has had its time, or was given it up already."""
-        return self._overdue is not None or now - max(commit.at, self._awake_since) >= PATIENCE
-
     def _tidy(self, now: Instant) -> None:
         """Nobody plays: time for what would be in the way otherwise."""
-        if self._shown.phase is Phase.ATTRACT and now - self._tidied_at >= TIDY:
+        if self._views.shown.phase is Phase.ATTRACT and now - self._tidied_at >= TIDY:
             self._tidied_at = now
             self._painting.renew()
             self._writer.ask(lambda journal: journal.forget_recordings(KEPT_RECORDINGS))
@@ -521,11 +473,11 @@ class Daemon:
         due = [at for at in (table_due, painted_until, self._table.renew_due()) if at is not None]
         if self._table.closed_contacts():
             due.append(self._reread_at)
-        if not self._saving:
+        if not self._views.saving:
             due.append(self._retry_journal(now))
-        if self._commits:
-            due.append(max(self._commits[0].at, self._awake_since) + PATIENCE)
-        if self._shown.phase is Phase.ATTRACT:
+        if (given_up := self._views.due(self._awake_since)) is not None:
+            due.append(given_up)
+        if self._views.shown.phase is Phase.ATTRACT:
             due.append(self._tidied_at + TIDY)
         self._work_at = max(min(due), now) if due else None
         self._set_timer(now, max(min([*due, self._next_heartbeat(now)]), now))
