@@ -51,7 +51,7 @@ def test_without_a_configuration_the_standard_table_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No file named and none in the unit's place: a warning says so; with one there, that is taken."""
-    monkeypatch.setattr(doctoring, "DEFAULT_FILE", tmp_path / "table.toml")
+    monkeypatch.setattr(doctoring, "INSTALLED", tmp_path / "table.toml")
     main(["doctor"])
     assert "warning  table: configuration" in capsys.readouterr().out
     (tmp_path / "table.toml").write_text('[stations]\nbackend = "mock"\n')

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from heek.cli import FAILED, MISTAKE, OK, main
+from heek.cli import FAILED, MISTAKE, OK, journal_place, main
 from heek.simulator.runner import simulate
 from heek.simulator.story import read
 from tests.cli.commands import ROOT
@@ -91,6 +91,21 @@ def test_the_last_figures_of_fifty_runs_are_kept(tmp_path: Path) -> None:
     db.close()
     assert len(rows) == 50
     assert rows[3][0] > 0
+
+
+def test_the_installed_tables_journal_is_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing is typed, the configuration that the unit runs says where the journal is."""
+    play(tmp_path / "state")
+    file = tmp_path / "table.toml"
+    file.write_text(f'[stations]\nbackend = "mock"\n[table]\nstate_dir = "{tmp_path / "state"}"\n')
+    monkeypatch.setattr(journal_place, "INSTALLED", file)
+    assert main(["journal", "verify"]) == OK
+    assert str(tmp_path / "state") in capsys.readouterr().out
+    assert main(["replay", "last"]) == OK
+    assert "identical" in capsys.readouterr().out
+    assert main(["doctor", "--fairness", "--state-dir", str(tmp_path / "state")]) == OK
 
 
 def test_a_configuration_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from heek.cli import FAILED, OK, machine_output
+from heek.cli.journal_place import INSTALLED, journal_of
 from heek.clock import MILLISECOND
 from heek.errors import ConfigError
-
-DEFAULT_FILE: Final = Path("/etc/heek/table.toml")
-"""Taken where no configuration is named, if it is there: the one that the unit runs."""
 
 STANDARD: Final = '[stations]\nbackend = "gpio"\n'
 """The table that is looked at where there is no configuration, or a broken one."""
@@ -26,9 +24,7 @@ def add_to(commands: Any) -> None:
         description="Looks at everything that a table hangs on: a line each, with what to do. Ends with 0 if "
         "nothing is wrong (warnings alone are 0), else with 1. It leaves a running table alone.",
     )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help=f"default: {DEFAULT_FILE}, if it is there"
-    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help=f"default: {INSTALLED}, if it is there")
     parser.add_argument(
         "--fairness",
         action="store_true",
@@ -63,14 +59,14 @@ def _fairness(arguments: argparse.Namespace) -> int:
 
     Raises ConfigError or JournalError, with what to do, where there are none to be read.
     """
-    from heek.config import Config, default_state_dir, from_text, load
+    from heek.config import Config, from_text, load
     from heek.errors import JournalError
     from heek.fairness.findings import lines, shortcomings
     from heek.journal import read_journal
 
-    file = arguments.config or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
+    file = arguments.config or (INSTALLED if INSTALLED.exists() else None)
     config: Config = from_text(STANDARD, "the standard table") if file is None else load(file)
-    folder = arguments.state_dir or (default_state_dir() if file is None else config.table.state_dir)
+    folder = journal_of(arguments)
     with read_journal(folder) as journal:
         kept = journal.fairness()
     if kept is None:
@@ -93,8 +89,8 @@ def case_of(file: Path | None, machine: Any) -> Any:
     from heek.config import from_text, load
     from heek.doctor.examination import Case
 
-    if file is None and DEFAULT_FILE.exists():
-        file = DEFAULT_FILE
+    if file is None and INSTALLED.exists():
+        file = INSTALLED
     mistakes: tuple[str, ...] = ()
     config = None
     if file is not None:

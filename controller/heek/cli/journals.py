@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from heek.cli import FAILED, OK, machine_output
+from heek.cli.journal_place import add_place, journal_of
 
 MOST: Final = 2**63 - 1
 """The largest number of an event that SQLite can hold."""
@@ -19,10 +20,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser("journal", help="show or verify what a table has kept")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     where = argparse.ArgumentParser(add_help=False)
-    place = where.add_mutually_exclusive_group()
-    place.add_argument("--config", type=Path, metavar="FILE", help="the table's configuration")
-    place.add_argument("--state-dir", type=Path, metavar="DIR", help="the table's state folder")
-    place.add_argument(
+    add_place(where).add_argument(
         "journal",
         type=Path,
         nargs="?",
@@ -47,22 +45,13 @@ def _number(text: str) -> int:
     return number
 
 
-def _journal(arguments: argparse.Namespace) -> Path:
-    from heek.config import default_state_dir, load
-
-    if arguments.config is not None:
-        return load(arguments.config).table.state_dir
-    named: Path | None = arguments.state_dir or arguments.journal
-    return default_state_dir() if named is None else named
-
-
 def run_show(arguments: argparse.Namespace) -> int:
     """Print events or results; works while the table runs."""
     from heek.journal import read_journal
     from heek.simulator.terminal import event_row
     from heek.telling import Teller
 
-    with read_journal(_journal(arguments)) as journal:
+    with read_journal(journal_of(arguments)) as journal:
         if arguments.results or arguments.json:
             machine_output()
         if arguments.results:
@@ -83,7 +72,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     """Print every fault; 1 if there is one."""
     from heek.journal import read_journal
 
-    with read_journal(_journal(arguments)) as journal:
+    with read_journal(journal_of(arguments)) as journal:
         faults = journal.verify()
         for fault in faults:
             print(fault)

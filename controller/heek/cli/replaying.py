@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from heek.cli import FAILED, MISTAKE, OK, machine_output
+from heek.cli.journal_place import add_place, journal_of
 from heek.errors import RecordingError
 
 if TYPE_CHECKING:
@@ -22,10 +23,7 @@ _MATCH: Final = "a match's UUID, the beginning of one, `last`, or a file that --
 def add_to(commands: Any) -> None:
     """Add `replay` and `photofinish` to the commands."""
     where = argparse.ArgumentParser(add_help=False)
-    place = where.add_mutually_exclusive_group()
-    place.add_argument("--config", type=Path, metavar="FILE", help="the table's configuration")
-    place.add_argument("--state-dir", type=Path, metavar="DIR", help="the table's state folder")
-    place.add_argument("--journal", type=Path, metavar="FILE", help="the journal's file")
+    add_place(where).add_argument("--journal", type=Path, metavar="FILE", help="the journal's file")
     where.add_argument("--json", action="store_true", help="for programs")
     again = commands.add_parser(
         "replay",
@@ -63,15 +61,6 @@ def _round(text: str) -> int:
     return number
 
 
-def _journal(arguments: argparse.Namespace) -> Path:
-    from heek.config import default_state_dir, load
-
-    if arguments.config is not None:
-        return load(arguments.config).table.state_dir
-    named: Path | None = arguments.state_dir or arguments.journal
-    return default_state_dir() if named is None else named
-
-
 def _find(arguments: argparse.Namespace) -> KeptMatch:
     """The match that was asked for, out of a journal or a file."""
     from heek.journal import read_journal
@@ -81,7 +70,7 @@ def _find(arguments: argparse.Namespace) -> KeptMatch:
     in_journal = arguments.config or arguments.state_dir or arguments.journal
     if not in_journal and (named.suffix or named.name != arguments.match) and not named.is_dir():
         return import_match(named)
-    with read_journal(_journal(arguments)) as journal:
+    with read_journal(journal_of(arguments)) as journal:
         return find_match(journal, arguments.match)
 
 
@@ -207,7 +196,7 @@ def _list_matches(arguments: argparse.Namespace) -> int:
 
     if arguments.json:
         machine_output()
-    with read_journal(_journal(arguments)) as journal:
+    with read_journal(journal_of(arguments)) as journal:
         matches = kept_matches(journal)
         if arguments.json:
             _print_json(matches)
