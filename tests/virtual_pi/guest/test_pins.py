@@ -58,11 +58,6 @@ def test_a_line_that_another_program_holds(
     assert not any(chip.levels(LEDS.values()).values())
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=NotReady,
-    reason="heek asks gpiozero for chip 0, whatever that is; it must look for the header's chip by its label",
-)
 def test_the_headers_chip_under_another_number(table: Callable[..., TableDaemon]) -> None:
     """A chip that the firmware has comes first; the table finds the header's by its label all the same."""
     with (
