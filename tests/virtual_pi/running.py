@@ -122,6 +122,8 @@ def run(arguments: list[str], say: Callable[[str], None]) -> Verdict:
     ]
     command += [
         "--tb=short",
+        "-p",
+        "heek.testing.plugin",
         "-o",
         "faulthandler_timeout=90",
         "--basetemp=/run/tests",
@@ -143,7 +145,7 @@ def run(arguments: list[str], say: Callable[[str], None]) -> Verdict:
             "LANG": "C.UTF-8",
             "PYTHONPATH": f"{ROOT / 'controller'}:{ROOT}:{built.lgpio}",
             "PYTHONUNBUFFERED": "1",
-            # Each plugin costs seconds of an emulated processor, and the guest needs none.
+            # Each plugin costs seconds of an emulated processor; the guest needs one, by name.
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "HEEK_VIRTUAL_PI": "1",
             "HEEK_RPI_LGPIO": str(built.rpi_lgpio),

@@ -12,7 +12,12 @@ from tests.virtual_pi.panel_wire import Happened, PanelWire
 from tests.virtual_pi.simulated_chip import SimulatedChip
 from tests.virtual_pi.table_daemon import TableDaemon
 
-WAYS = [("fault", 5, 0), ("fault", 110, 0), ("address", 0x3D, 0x3C)]
+WAYS = [
+    ("fault", 5, 0, "check the wiring and `i2cdetect -y 1`"),
+    ("fault", 110, 0, "check the wiring and `i2cdetect -y 1`"),
+    ("address", 0x3D, 0x3C, "something answers at 0x3d: if that is the panel, set address in [[display]]"),
+]
+"""What is turned to what, and back, and the remedy that is told."""
 
 
 def test_errors_of_the_bus_are_told_and_overcome(
@@ -26,14 +31,14 @@ def test_errors_of_the_bus_are_told_and_overcome(
     daemon.start()
     assert chip.number == 0
     wait_for_picture(panel, daemon)
-    for knob, wrong, right in WAYS:
+    for knob, wrong, right, remedy in WAYS:
         before = len(daemon.said)
         panel.turn(knob, wrong)
         number = wrong if knob == "fault" else 121
         assert daemon.hears(f"does not answer (errno {number}", 15, since=before)
         # Nobody hears more than the first of it.
         assert sum("does not answer" in line for line in daemon.said[before:]) == 1
-        assert any("i2cdetect -y 1" in line for line in daemon.said[before:])
+        assert any(remedy in line for line in daemon.said[before:])
         panel.take()
         mark = len(panel.log)
         panel.turn(knob, right)

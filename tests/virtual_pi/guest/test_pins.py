@@ -52,8 +52,8 @@ def test_a_line_that_another_program_holds(
     said = [line for line in daemon.said if not line.startswith("DEBUG")]
     assert len(said) == 1, said
     assert f"GPIO{taken} (button page of seat 3)" in said[0]
-    assert "busy" in said[0]
-    assert "another program" in said[0]
+    assert "it is held by “lg”: a program that uses lgpio" in said[0]
+    assert "stop that" in said[0]
     # Nothing of a start that failed stays lit.
     assert not any(chip.levels(LEDS.values()).values())
 
