@@ -28,7 +28,7 @@ test: .venv/.installed-dev ## all tests; says what was skipped and why; ARGS= fo
 	@$(VENV)/python -m pytest -rs -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-virtual-pi: .venv/.installed-dev ## the daemon on a kernel's own pins and bus, in a VM; ARGS= for pytest
-	@$(VENV)/python -m tests.virtual_pi $(ARGS)
+	@$(VENV)/python -m tests.virtual_pi $(if $(PRESSES),--presses $(PRESSES)) $(ARGS)
 
 check: .venv/.installed-dev ## form, types, import contracts, generated documents
 	@$(VENV)/ruff format --check controller tests

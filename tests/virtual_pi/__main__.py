@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 from tests.virtual_pi.building import CannotBuild
@@ -10,12 +11,17 @@ from tests.virtual_pi.running import NoVerdict, run
 
 
 def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.virtual_pi", description="All else goes to the guest's pytest."
+    )
+    parser.add_argument("--presses", type=int, help="how many around the close (default: half a minute's)")
+    options, arguments = parser.parse_known_args(arguments)
     lack = missing()
     if lack is not None:
         print(lack, file=sys.stderr)
         return 2
     try:
-        verdict = run(arguments, lambda line: print(line, flush=True))
+        verdict = run(arguments, lambda line: print(line, flush=True), presses=options.presses)
     except (CannotBuild, NoVerdict) as error:
         print(f"virtual Pi: {error}", file=sys.stderr)
         return 1

@@ -27,7 +27,12 @@ VERDICT: Final = BUILT / "verdict.json"
 PATIENCE_S: Final = 900.0
 """For a machine that is shared; a quiet one takes a fifth."""
 
-DEPENDS_ON: Final = ("controller", "tests/virtual_pi", "tests/stories", "pyproject.toml")
+PRESSES_A_SECOND: Final = 5
+"""Around the close, at the least; a quiet machine does four times as many."""
+
+DEPENDS_ON: Final = (
+    "controller", "tests/virtual_pi", "tests/second_opinion", "tests/stories", "pyproject.toml",
+)  # fmt: skip
 
 
 class NoVerdict(Exception):
@@ -93,10 +98,11 @@ def expected_tests(arguments: list[str]) -> list[str]:
     return names
 
 
-def run(arguments: list[str], say: Callable[[str], None]) -> Verdict:
+def run(arguments: list[str], say: Callable[[str], None], *, presses: int | None = None) -> Verdict:
     """Build what is old, boot, run the guest's tests, and judge.
 
-    `arguments` go to the guest's pytest, to run some of the tests. Raises NoVerdict, or CannotBuild.
+    `arguments` go to the guest's pytest, to run some of the tests; `presses` is how many of them there shall
+    be around the close, if not a share. Raises NoVerdict, or CannotBuild.
     """
     began = time.monotonic()
 
@@ -149,8 +155,9 @@ def run(arguments: list[str], say: Callable[[str], None]) -> Verdict:
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "HEEK_VIRTUAL_PI": "1",
             "HEEK_RPI_LGPIO": str(built.rpi_lgpio),
+            "HEEK_PRESSES": str(presses or ""),
         },
-        patience_s=PATIENCE_S,
+        patience_s=PATIENCE_S + (presses or 0) / PRESSES_A_SECOND,
         say=told,
     )
     _tell_figures(out / "figures.jsonl", say)
