@@ -108,7 +108,15 @@ def _listen(
 def _qemu(built: Built, folder: Path) -> list[str]:
     wire = folder / "wire"
     wire.unlink(missing_ok=True)
-    line = ["console=ttyS0", "quiet", "loglevel=3", "panic=-1", "mitigations=off", "tsc=reliable"]
+    line = [
+        "console=ttyS0",
+        "quiet",
+        "loglevel=3",
+        "panic=-1",
+        "mitigations=off",
+        "tsc=reliable",
+        "softlockup_panic=1",
+    ]
     return [
         program("qemu-system-x86_64") or "qemu-system-x86_64",
         *("-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MB)),

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from heek.journal import read_journal
+from tests.virtual_pi.warm_start import WarmProcess
 
 READY: Final = " is ready: "
 PATIENCE_S: Final = 45.0
-"""For a start in an emulated machine that has much to do; it takes 3 s."""
+"""For a start in an emulated machine that has much to do; it takes 4 s, or a warm one 1 s."""
 END_S: Final = 15.0
 
 
@@ -54,7 +55,8 @@ def toml(keys: Mapping[str, object]) -> str:
 class TableDaemon:
     """One table of one state folder; `start` it, and again after it has ended.
 
-    `keys` are configuration keys by their dotted names, beside those that a table on pins needs.
+    `keys` are configuration keys by their dotted names, beside those that a table on pins needs. A `warm`
+    one needs less time to start (`warm_start`).
     `said` holds the lines of its standard error, `events` the events among them, of all its lives.
     """
 
@@ -64,6 +66,7 @@ class TableDaemon:
         keys: Mapping[str, object] | None = None,
         *,
         environment: Mapping[str, str] | None = None,
+        warm: bool = False,
     ) -> None:
         self.state = folder / "state"
         self._file = folder / "table.toml"
@@ -80,7 +83,9 @@ class TableDaemon:
         self._file.write_text(toml(self.keys))
         self._folder = folder
         self._environment = dict(environment or {})
-        self._process: subprocess.Popen[str] | None = None
+        # Another environment may hold other libraries than those that are imported already.
+        self._warm = warm and not self._environment
+        self._process: subprocess.Popen[str] | WarmProcess | None = None
         self._reader: threading.Thread | None = None
         self._news = threading.Condition()
         self._deaf = True
@@ -104,14 +109,18 @@ class TableDaemon:
         assert self._process is None or self._process.poll() is not None
         before = len(self.said)
         self._deaf = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "heek", "run", "--config", str(self._file)],
-            cwd=self._folder,
-            env={**os.environ, **self._environment},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        words = ["run", "--config", str(self._file)]
+        if self._warm:
+            self._process = WarmProcess(words, self._folder, self._environment)
+        else:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "heek", *words],
+                cwd=self._folder,
+                env={**os.environ, **self._environment},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         self._reader = threading.Thread(target=self._read, args=(self._process.stderr,), daemon=True)
         self._reader.start()
         if wait and not self._wait_for(lambda: any(READY in line for line in self.said[before:]), PATIENCE_S):
@@ -169,7 +178,7 @@ class TableDaemon:
             return [json.loads(entry.body) for entry in journal.events()]
 
     @property
-    def _running(self) -> subprocess.Popen[str]:
+    def _running(self) -> subprocess.Popen[str] | WarmProcess:
         assert self._process is not None, "start it first"
         return self._process
 

@@ -11,12 +11,18 @@ from typing import Any
 
 import pytest
 
+from tests.virtual_pi import warm_start
 from tests.virtual_pi.panel_wire import PanelWire
 from tests.virtual_pi.simulated_chip import SimulatedChip
 from tests.virtual_pi.story_player import table_chip
 from tests.virtual_pi.table_daemon import TableDaemon
 
 FIGURES = Path("/out/figures.jsonl")
+
+
+def pytest_sessionstart() -> None:
+    """Let what all daemons import be imported while the tests are collected."""
+    warm_start.get_ready()
 
 
 @pytest.fixture
@@ -40,8 +46,8 @@ def table(tmp_path: Path) -> Iterator[Callable[..., TableDaemon]]:
     """Makes daemons, and ends those that are left; what they said is shown when a test fails."""
     made: list[TableDaemon] = []
 
-    def make(keys: dict[str, object] | None = None, **options: Any) -> TableDaemon:
-        daemon = TableDaemon(tmp_path / f"table-{len(made)}", keys, **options)
+    def make(keys: dict[str, object] | None = None, *, warm: bool = True, **options: Any) -> TableDaemon:
+        daemon = TableDaemon(tmp_path / f"table-{len(made)}", keys, warm=warm, **options)
         made.append(daemon)
         return daemon
 

@@ -42,7 +42,7 @@ def test_a_line_that_another_program_holds(
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        daemon = table()
+        daemon = table(warm=False)
         with pytest.raises(NotReady):
             daemon.start()
     finally:
@@ -66,7 +66,7 @@ def test_the_headers_chip_under_another_number(table: Callable[..., TableDaemon]
     ):
         assert (other.number, header.number) == (0, 1)
         assert header.lines == HEADER_LINES
-        daemon = table()
+        daemon = table(warm=False)
         daemon.start()
         header.pull(PENS[2], False)
         assert daemon.has_told("seat_taken", seat=2)
@@ -78,7 +78,7 @@ def test_leds_on_pwm_go_out_at_the_end(
     chip: SimulatedChip, table: Callable[..., TableDaemon], figure: Callable[[str, str], None]
 ) -> None:
     """Free is dark, taken is dim, thrown is full; after SIGTERM all are dark."""
-    daemon = table({"seats.lobby_s": 100})
+    daemon = table({"seats.lobby_s": 100}, warm=False)
     daemon.start()
     dark = chip.levels(LEDS.values())
     assert not any(dark.values())
@@ -107,7 +107,9 @@ def test_leds_on_plain_pins_that_are_lit_by_low(
 ) -> None:
     """Dark before, lit while thrown; and what the kernel leaves of that after kill -9."""
     with SimulatedChip(high=(*buttons(), *LEDS.values())) as chip:
-        daemon = table({"stations.led_active_high": False, "stations.led_pwm": False, "seats.lobby_s": 100})
+        daemon = table(
+            {"stations.led_active_high": False, "stations.led_pwm": False, "seats.lobby_s": 100}, warm=False
+        )
         daemon.start()
         assert all(chip.levels(LEDS.values()).values())
         for seat in (1, 2):

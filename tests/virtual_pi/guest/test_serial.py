@@ -61,7 +61,9 @@ def ki(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_result_arrives_once(ki: Path, chip: SimulatedChip, table: Callable[..., TableDaemon]) -> None:
     """A match played on pins is in the KI's ledger, once, over the wire; nothing waits at the table."""
-    daemon = table({"ki.link": "serial", "ki.port": "/dev/ttyS1", "ki.baud": BAUD, "ahyoheek.target": 1})
+    daemon = table(
+        {"ki.link": "serial", "ki.port": "/dev/ttyS1", "ki.baud": BAUD, "ahyoheek.target": 1}, warm=False
+    )
     daemon.start()
     for name in ("seat_taken", "seat_ready"):
         for seat in (1, 2):
