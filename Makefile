@@ -27,8 +27,10 @@ WORKERS ?= 2
 test: .venv/.installed-dev ## all tests; says what was skipped and why; ARGS= for pytest
 	@$(VENV)/python -m pytest -rs -n $(WORKERS) --dist loadgroup $(ARGS)
 
+VIRTUAL_PI = $(if $(PRESSES),--presses $(PRESSES)) $(addprefix --tests ,$(TESTS))
+
 test-virtual-pi: .venv/.installed-dev ## the daemon on a kernel's own pins and bus, in a VM; ARGS= for pytest
-	@$(VENV)/python -m tests.virtual_pi $(if $(PRESSES),--presses $(PRESSES)) $(ARGS)
+	@$(VENV)/python -m tests.virtual_pi $(VIRTUAL_PI) $(ARGS)
 
 check: .venv/.installed-dev ## form, types, import contracts, generated documents
 	@$(VENV)/ruff format --check controller tests

@@ -149,7 +149,7 @@ def _first_false_start(
         elif event["event"] == "countdown_started" and event["at"] != opened:
             overtaken = [at // 1000 for at in behind if opened * 1000 <= at <= event["at"] * 1000 + chord]
             if overtaken or event["at"] not in accepted:
-                return min([*overtaken, event["at"]])
+                return int(min([*overtaken, event["at"]]))
     return NEVER
 
 

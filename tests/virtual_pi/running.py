@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,13 @@ from tests.virtual_pi.building import build
 from tests.virtual_pi.parts import BUILT, ROOT
 
 GUEST: Final = "tests/virtual_pi/guest"
+TABLES: Final = (
+    "tests/virtual_pi/tables",
+    "tests/stories/rules/clock_all_have_thrown.jsonl",
+    "tests/stories/rules/clock_change.jsonl",
+)
+"""Tests and stories that know nothing of a virtual Pi, and are played on it by `--table=virtual-pi`."""
+OURS: Final = (GUEST, *TABLES)
 VERDICT: Final = BUILT / "verdict.json"
 PATIENCE_S: Final = 900.0
 """For a machine that is shared; a quiet one takes a fifth."""
@@ -78,9 +85,9 @@ def _sources() -> Iterator[Path]:
                 yield file
 
 
-def expected_tests(arguments: list[str]) -> list[str]:
+def expected_tests(arguments: list[str], tests: Sequence[str] = OURS) -> list[str]:
     """The guest's tests, as pytest names them, without running any. Raises NoVerdict if there are none."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-n", "0", GUEST, *arguments]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-n", "0", *tests, *arguments]
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -89,7 +96,7 @@ def expected_tests(arguments: list[str]) -> list[str]:
         text=True,
         check=False,
     )
-    names = [line for line in done.stdout.splitlines() if line.startswith(GUEST) and "::" in line]
+    names = [line for line in done.stdout.splitlines() if "::" in line and "Error" not in line]
     if done.returncode != 0 or not names:
         words = (done.stdout + done.stderr).strip().splitlines()
         raise NoVerdict(
@@ -98,11 +105,18 @@ def expected_tests(arguments: list[str]) -> list[str]:
     return names
 
 
-def run(arguments: list[str], say: Callable[[str], None], *, presses: int | None = None) -> Verdict:
+def run(
+    arguments: list[str],
+    say: Callable[[str], None],
+    *,
+    presses: int | None = None,
+    tests: Sequence[str] = OURS,
+) -> Verdict:
     """Build what is old, boot, run the guest's tests, and judge.
 
     `arguments` go to the guest's pytest, to run some of the tests; `presses` is how many of them there shall
-    be around the close, if not a share. Raises NoVerdict, or CannotBuild.
+    be around the close, if not a share; `tests` are files and folders of pytest. Raises NoVerdict, or
+    CannotBuild.
     """
     began = time.monotonic()
 
@@ -110,7 +124,7 @@ def run(arguments: list[str], say: Callable[[str], None], *, presses: int | None
         say(f"[{time.monotonic() - began:5.1f} s] {line}")
 
     digest = sources_digest()
-    expected = expected_tests(arguments)
+    expected = expected_tests(arguments, tests)
     built = build(lambda part: told(f"building {part}"))
     told(f"booting Linux {built.version} for {len(expected)} tests")
     out = BUILT / "out"
@@ -130,11 +144,14 @@ def run(arguments: list[str], say: Callable[[str], None], *, presses: int | None
         "--tb=short",
         "-p",
         "heek.testing.plugin",
+        "-p",
+        "tests.virtual_pi.table_plugin",
+        "--table=virtual-pi",
         "-o",
         "faulthandler_timeout=90",
         "--basetemp=/run/tests",
         "--junitxml=/out/results.xml",
-        GUEST,
+        *tests,
         *arguments,
     ]
     went = boot(
@@ -163,7 +180,8 @@ def run(arguments: list[str], say: Callable[[str], None], *, presses: int | None
     _tell_figures(out / "figures.jsonl", say)
     if not went.came_up:
         raise NoVerdict("the virtual Pi did not come up; what it said stands above")
-    verdict = judge(out / "results.xml", expected, digest, time.monotonic() - began, whole=not arguments)
+    whole = not arguments and tests == OURS
+    verdict = judge(out / "results.xml", expected, digest, time.monotonic() - began, whole=whole)
     VERDICT.write_text(json.dumps(asdict(verdict), indent=1))
     if verdict.ok and went.code != 0:
         raise NoVerdict(f"all tests passed, but the guest's pytest ended with {went.code}")
@@ -189,7 +207,7 @@ def judge(results: Path, expected: list[str], digest: str, took_s: float, *, who
     except (OSError, ElementTree.ParseError):
         cases = []
     for case in cases:
-        name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+        name = f"{case.get('classname', '')}::{case.get('name')}"
         skipped = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
             found[name] = "failed"
@@ -199,7 +217,7 @@ def judge(results: Path, expected: list[str], digest: str, took_s: float, *, who
             found.setdefault(name, "passed")
 
     def which(word: str) -> tuple[str, ...]:
-        return tuple(name for name in expected if found.get(name, "missing") == word)
+        return tuple(name for name in expected if found.get(_as_reported(name), "missing") == word)
 
     return Verdict(
         digest=digest,
@@ -211,6 +229,12 @@ def judge(results: Path, expected: list[str], digest: str, took_s: float, *, who
         missing=which("missing"),
         took_s=round(took_s, 1),
     )
+
+
+def _as_reported(name: str) -> str:
+    """A test's name as pytest's XML has it: with dots, and `.py` away, but not a story's `.jsonl`."""
+    file, *inside, last = name.split("::")
+    return ".".join([file.removesuffix(".py").replace("/", "."), *inside]) + f"::{last}"
 
 
 def _tell_figures(file: Path, say: Callable[[str], None]) -> None:

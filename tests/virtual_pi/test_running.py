@@ -55,6 +55,16 @@ def test_good_is_what_ran_whole(tmp_path: Path, tests: list[str], ok: bool) -> N
     assert judge(report, [name(each) for each in tests], "", 1.0, whole=True).ok is ok
 
 
+def test_a_story_is_known_by_its_file(tmp_path: Path) -> None:
+    """A story's test has the file's own ending in the report, where Python's files have none."""
+    report = tmp_path / "results.xml"
+    report.write_text(
+        '<testsuite><testcase classname="tests.stories.rules.clock_change.jsonl" name="clock_change" /></testsuite>'
+    )
+    story = "tests/stories/rules/clock_change.jsonl::clock_change"
+    assert judge(report, [story], "", 1.0, whole=True).passed == (story,)
+
+
 @pytest.mark.parametrize("text", [None, "", "<testsuites><testsuite>"])
 def test_a_report_that_is_torn_passes_nothing(tmp_path: Path, text: str | None) -> None:
     """A guest that died before it wrote its report, or while it did, has passed nothing."""
