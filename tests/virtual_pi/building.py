@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -98,8 +99,13 @@ def _kernel_version() -> str:
 
 
 def _make_boot(folder: Path, version: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="kernel-", dir=BUILT) as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="kernel-", dir=BUILT) as scratch,
+        ThreadPoolExecutor(max_workers=1) as beside,
+    ):
         tree = Path(scratch)
+        # Half a minute each: the kernel's source is unpacked while its package is fetched.
+        own = beside.submit(_own_modules, tree / "own", version)
         _run(["apt-get", "download", "-qq", f"linux-image-{version}"], "the kernel's package", tree)
         package = next(tree.glob("linux-image-*.deb"), None)
         if package is None:
@@ -108,7 +114,7 @@ def _make_boot(folder: Path, version: str) -> None:
         kernel = tree / "kernel"
         _run([_must("depmod"), "-b", str(kernel), version], "the list of the kernel's modules")
         shutil.copy(kernel / "boot" / f"vmlinuz-{version}", folder / "vmlinuz")
-        modules = [*_boot_modules(kernel, version), *_own_modules(tree / "own", version)]
+        modules = [*_boot_modules(kernel, version), *own.result()]
         _pack(tree / "initramfs", modules, folder / "initramfs")
 
 

@@ -59,7 +59,8 @@ def test_a_story_is_known_by_its_file(tmp_path: Path) -> None:
     """A story's test has the file's own ending in the report, where Python's files have none."""
     report = tmp_path / "results.xml"
     report.write_text(
-        '<testsuite><testcase classname="tests.stories.rules.clock_change.jsonl" name="clock_change" /></testsuite>'
+        '<testsuite><testcase classname="tests.stories.rules.clock_change.jsonl" name="clock_change" />'
+        "</testsuite>"
     )
     story = "tests/stories/rules/clock_change.jsonl::clock_change"
     assert judge(report, [story], "", 1.0, whole=True).passed == (story,)
