@@ -6,7 +6,6 @@ for one.
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
@@ -14,17 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
 
+from heek.testing.levels import CANNOT, level
+
 if TYPE_CHECKING:
     from heek.simulator.runner import BuildDaemon
     from heek.testing.rig import Level
     from heek.testing.stories import StoryFile
     from heek.testing.table import Table
 
-LEVELS: Final = ("sim", "virtual-pi")
-CANNOT: Final = "heek_cannot"
-"""The property of an item that tells what its kind of table could not do."""
-
-_LEVEL: Final = pytest.StashKey["Level"]()
 _STORIES: Final = pytest.StashKey[frozenset[Path]]()
 _TABLE: Final = pytest.StashKey[tuple["Table", Path]]()
 """The running table of a test, and the folder for what it shows of a failure."""
@@ -78,27 +74,6 @@ def pytest_heek_level(name: str) -> Level | None:
     from heek.testing.simulated import SimulatedLevel
 
     return SimulatedLevel()
-
-
-def level(config: pytest.Config) -> Level:
-    """The kind of table that `--table` names; raises pytest.UsageError if nobody has it."""
-    if _LEVEL not in config.stash:
-        name = str(config.getoption("--table"))
-        found = config.hook.pytest_heek_level(name=name, config=config)
-        if found is None:
-            raise pytest.UsageError(f"--table={name}: {_why_not(name)}")
-        config.stash[_LEVEL] = found
-    return config.stash[_LEVEL]
-
-
-def _why_not(name: str) -> str:
-    if name == "virtual-pi":
-        return (
-            "no virtual Pi is at hand; a plugin or the conftest.py of its VM joins it by the hook "
-            "pytest_heek_level (heek/testing/hooks.py); take --table=sim"
-        )
-    near = difflib.get_close_matches(name, LEVELS, n=1)
-    return "there is no such kind of table; " + (f"did you mean {near[0]}?" if near else "take sim")
 
 
 # The fixtures

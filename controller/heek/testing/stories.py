@@ -12,7 +12,7 @@ import pytest
 from heek.errors import StoryError
 from heek.simulator.steps import Expect
 from heek.simulator.story import read
-from heek.testing.plugin import CANNOT, level
+from heek.testing.levels import CANNOT, level
 from heek.testing.showing import event_table
 
 
