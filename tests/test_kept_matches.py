@@ -311,3 +311,29 @@ def test_a_part_that_was_lost_in_the_middle_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=f"from event {first.last_seq + 1} on was not saved"):
         check_match(msgspec.structs.replace(kept, parts=[first, *rest]))
     assert lost.after_seq == first.last_seq
+
+
+@pytest.mark.parametrize("edges", range(395, 399))
+def test_a_contact_that_has_healed_counts_again_in_the_replay(tmp_path: Path, edges: int) -> None:
+    """A line swings 30 times a second across a reveal and heals in the next round; then it throws."""
+    steps: list[dict[str, Any]] = []
+    for at, seat in ((1.0, 1), (1.1, 2), (1.2, 3), (2.0, 1), (2.1, 2), (2.2, 3)):
+        steps.append({"at": at, "press": {"seat": seat, "button": "pen"}})
+    for number in range(edges):
+        contact = {"seat": 1, "button": "pen", "closed": number % 2 == 0}
+        steps.append({"at": round(3.0 + 0.0165 * number, 4), "edge": contact})
+    if edges % 2:
+        steps.append({"at": 9.6, "edge": {"seat": 1, "button": "pen", "closed": False}})
+    for at, seat, button in (
+        *((4.6, 2, "page"), (4.7, 3, "page"), (11.0, 1, "page")),
+        *((15.5, 1, "pen"), (16.5, 2, "page"), (16.6, 3, "page")),
+    ):
+        steps.append({"at": at, "press": {"seat": seat, "button": button}})
+    steps.append({"at": 60, "end": True})
+    steps.sort(key=lambda step: step["at"])
+    header = {"story": 1, "table": {"ahyoheek.target": 1}}
+    play("\n".join(map(json.dumps, [header, *steps])), tmp_path)
+    with read_journal(tmp_path) as journal:
+        (kept,) = (find_match(journal, each.match) for each in kept_matches(journal))
+        assert any("contact_healed" in entry.event for entry in journal.events())
+    assert check_match(kept).same

@@ -155,13 +155,20 @@ class RecordedTable:
         else:
             if edge.at <= self._now:
                 self._mark()
+            elif (thinned := self._thinned.pop((edge.seat, edge.button), None)) is not None:
+                # Whether the contact had opened again says whether it has healed by now.
+                self._add(thinned)
             self._add(edge)
         if edge.at > self._newest:
             self._newest = edge.at
         self._table.feed(edge)
 
     def _thin_out(self, edge: Edge) -> None:
-        """Of a contact that floods keep an edge a second, and the last: they say all that comes of it."""
+        """Of a contact that floods keep an edge a second, and the last: they say all that comes of it.
+
+        The last is added before the table is driven on (`_mark`), and before an edge of the same contact
+        that is believed again: so it stands where it would have stood, and nothing else depends on it.
+        """
         contact = (edge.seat, edge.button)
         self._untouched, self._quiet_since = False, None
         if edge.at - self._flood_at.get(contact, -FLOOD_KEPT) >= FLOOD_KEPT:
