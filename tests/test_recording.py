@@ -124,6 +124,18 @@ def same(world: RecordedWorld) -> int:
     return lines
 
 
+def test_a_line_that_was_read_does_not_stand_for_its_last_edge() -> None:
+    """A contact that floods and is read as open, which it was, heals in the replay when it healed."""
+    world = RecordedWorld()
+    act(world, ("sit",))
+    world.swing(1, Kind.PEN, 1.5, 1500)
+    world.run(1600)
+    world.read(1, Kind.PEN)
+    world.run(20_000)
+    assert sum("contact_healed" in line for line in world.lines) == 1
+    assert same(world) == len(world.lines)
+
+
 def test_a_line_that_swings_takes_no_room_and_replays() -> None:
     """A contact that floods for a minute leaves an edge a second; all that is told replays to the byte."""
     world = RecordedWorld()

@@ -150,7 +150,7 @@ class RecordedTable:
 
     def feed(self, edge: Edge) -> None:
         """A contact changed, or was read; edges may come in any order of their stamps."""
-        if self._table.ignores(edge):
+        if self._table.ignores(edge) and not edge.read:
             self._thin_out(edge)
         else:
             if edge.at <= self._now:
