@@ -11,6 +11,8 @@ import pytest
 
 from tests.virtual_pi import __main__ as command
 from tests.virtual_pi import parts, running
+from tests.virtual_pi.booting import Went
+from tests.virtual_pi.building import Built
 from tests.virtual_pi.parts import ROOT
 from tests.virtual_pi.running import GUEST, NoVerdict, expected_tests, judge
 
@@ -105,6 +107,34 @@ def test_the_guests_tests_are_counted_here() -> None:
         check=True,
     )
     assert GUEST not in here.stdout
+
+
+@pytest.mark.parametrize(
+    ("codes", "boots", "ok"), [((None, 0), 2, True), ((None, None), 2, False), ((1,), 1, False)]
+)
+def test_a_guest_that_dies_is_booted_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codes: tuple[int | None, ...], boots: int, ok: bool
+) -> None:
+    """Once, and told; a guest whose tests failed is not, and what the dead one left counts for nothing."""
+    said: list[str] = []
+    begun: list[int | None] = []
+    monkeypatch.setattr(running, "BUILT", tmp_path)
+    monkeypatch.setattr(running, "VERDICT", tmp_path / "verdict.json")
+    monkeypatch.setattr(running, "expected_tests", lambda *_: [name("good")])
+    monkeypatch.setattr(running, "build", lambda _: Built("6", tmp_path, tmp_path, tmp_path, tmp_path))
+
+    def boot(_built: Built, folder: Path, *_: object, **__: object) -> Went:
+        folder.mkdir(exist_ok=True)
+        assert not (folder / "results.xml").exists()
+        code = codes[len(begun)]
+        begun.append(code)
+        (folder / "results.xml").write_text(REPORT if code == 0 else "<torn")
+        return Went(came_up=True, code=code, took_s=1.0)
+
+    monkeypatch.setattr(running, "boot", boot)
+    assert running.run([], said.append).ok is ok
+    assert len(begun) == boots
+    assert sum("once more" in line for line in said) == boots - 1
 
 
 def test_the_digest_is_that_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
