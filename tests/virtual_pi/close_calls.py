@@ -152,7 +152,7 @@ class Sitting:
                 continue
             about = close - chance.randrange(80) * MILLISECOND
             stamps = [close + chance.randrange(-500, 500) * 1000] if chance.random() < 0.7 else []
-            for _ in range(chance.randrange(5, 12)):
+            for _ in range(chance.randrange(8, 18)):
                 about += chance.choice((0, 1, 2, 3, 4, 10, 25)) * MILLISECOND + chance.randrange(MILLISECOND)
                 stamps.append(about)
             self._burst(moves, seat, sorted(stamps), chance)

@@ -17,7 +17,7 @@ from tests.virtual_pi.kernel_stamps import KernelStamps
 from tests.virtual_pi.simulated_chip import SimulatedChip
 from tests.virtual_pi.table_daemon import TableDaemon
 
-PRESSES = int(os.environ.get("HEEK_PRESSES") or 400)
+PRESSES = int(os.environ.get("HEEK_PRESSES") or 600)
 AT_ONCE = 1000
 """So many in one sitting: the kernel's trace and the second opinion's patience have an end."""
 FIRST_SEED = int(os.environ.get("HEEK_SEED") or 4)

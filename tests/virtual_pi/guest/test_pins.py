@@ -66,7 +66,7 @@ def test_the_headers_chip_under_another_number(table: Callable[..., TableDaemon]
     ):
         assert (other.number, header.number) == (0, 1)
         assert header.lines == HEADER_LINES
-        daemon = table(warm=False)
+        daemon = table()
         daemon.start()
         header.pull(PENS[2], False)
         assert daemon.has_told("seat_taken", seat=2)
@@ -78,7 +78,7 @@ def test_leds_on_pwm_go_out_at_the_end(
     chip: SimulatedChip, table: Callable[..., TableDaemon], figure: Callable[[str, str], None]
 ) -> None:
     """Free is dark, taken is dim, thrown is full; after SIGTERM all are dark."""
-    daemon = table({"seats.lobby_s": 100}, warm=False)
+    daemon = table({"seats.lobby_s": 100})
     daemon.start()
     dark = chip.levels(LEDS.values())
     assert not any(dark.values())

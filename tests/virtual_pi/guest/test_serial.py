@@ -21,12 +21,12 @@ from tests.virtual_pi.table_daemon import TableDaemon
 PENS = {station.seat: station.pen for station in DEFAULT_STATIONS}
 PAGES = {station.seat: station.page for station in DEFAULT_STATIONS}
 BAUD = 115200
+PORT = 8625
 
 
 @pytest.fixture
 def ki(tmp_path: Path) -> Iterator[Path]:
-    """A KI, and the gateway at the far end of the cable; the ledger's file."""
-    port = 8625
+    """A KI that is starting, and the gateway at the far end of the cable; the ledger's file."""
     ledger = tmp_path / "ki.sqlite3"
     service = subprocess.Popen(
         [
@@ -36,7 +36,7 @@ def ki(tmp_path: Path) -> Iterator[Path]:
             "ki",
             "serve",
             "--port",
-            str(port),
+            str(PORT),
             "--database",
             str(ledger),
         ],
@@ -47,9 +47,7 @@ def ki(tmp_path: Path) -> Iterator[Path]:
         [sys.executable, "-m", "heek", "ki", "serial-gateway", "--port", "/dev/ttyS2", "--baud", str(BAUD)],
         stderr=subprocess.DEVNULL,
     )
-    url = f"http://127.0.0.1:{port}"
     try:
-        wait_until(lambda: answers(url), 60)
         yield ledger
     finally:
         for each in (gateway, service):
@@ -65,6 +63,7 @@ def test_a_result_arrives_once(ki: Path, chip: SimulatedChip, table: Callable[..
         {"ki.link": "serial", "ki.port": "/dev/ttyS1", "ki.baud": BAUD, "ahyoheek.target": 1}, warm=False
     )
     daemon.start()
+    wait_until(lambda: answers(f"http://127.0.0.1:{PORT}"), 60)
     for name in ("seat_taken", "seat_ready"):
         for seat in (1, 2):
             press(chip, PENS[seat])
