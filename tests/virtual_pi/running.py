@@ -178,6 +178,7 @@ def run(
                 "HEEK_VIRTUAL_PI": "1",
                 "HEEK_RPI_LGPIO": str(built.rpi_lgpio),
                 "HEEK_PRESSES": str(presses or ""),
+                "HEEK_SEED": os.environ.get("HEEK_SEED", ""),
             },
             patience_s=PATIENCE_S + (presses or 0) / PRESSES_A_SECOND,
             say=told,

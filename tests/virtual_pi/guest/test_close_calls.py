@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 from heek.clock import MILLISECOND, nanoseconds
 from heek.recording import Recording
@@ -21,6 +23,8 @@ PRESSES = int(os.environ.get("HEEK_PRESSES") or 600)
 AT_ONCE = 1000
 """So many in one sitting: the kernel's trace and the second opinion's patience have an end."""
 FIRST_SEED = int(os.environ.get("HEEK_SEED") or 4)
+OUT = Path("/out")
+"""Journals of sittings with a fault are kept there: `heek replay` reads them on any computer."""
 NEAR = 10 * MILLISECOND
 """From an interrupt's beginning to its stamp, at the very worst of an emulated processor."""
 
@@ -47,6 +51,7 @@ def test_not_one_wrong_verdict(
         faults = [*found.faults, *differences_from_the_kernel(recording, taken)]
         if faults:
             wrong[seed] = faults
+            shutil.copytree(daemon.state, OUT / f"close-calls-{seed}", dirs_exist_ok=True)
             print(f"seed {seed}, {keys(seed)}:", *faults, sep="\n  ")
         proved += found.proved + Counter({"sittings": 1, **sitting.done})
         late_ms += [
