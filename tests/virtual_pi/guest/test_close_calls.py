@@ -54,8 +54,10 @@ def test_not_one_wrong_verdict(
             shutil.copytree(daemon.state, OUT / f"close-calls-{seed}", dirs_exist_ok=True)
             print(f"seed {seed}, {keys(seed)}:", *faults, sep="\n  ")
         proved += found.proved + Counter({"sittings": 1, **sitting.done})
+        # Where the daemon's instant 0 lies, by the first edge.
+        origin = taken[0] - min(item.at for item in recording.items if isinstance(item, Edge))
         late_ms += [
-            (heard.at_ns - taken[0] - nanoseconds(heard.event["at"]) + first_edge(recording).at) / MILLISECOND
+            (heard.at_ns - origin - nanoseconds(heard.event["at"])) / MILLISECOND
             for heard in daemon.events
             if heard.event["event"] in ("throw_locked", "press_ignored")
         ]
@@ -69,10 +71,6 @@ def test_not_one_wrong_verdict(
     for what in ("rounds", "of these with every reason", "standstills", "chord", "late"):
         assert proved[what] > 0, f"an empty exercise: no {what}"
     assert share_below(late_ms, 0.5) < 2000
-
-
-def first_edge(recording: Recording) -> Edge:
-    return min(item for item in recording.items if isinstance(item, Edge))
 
 
 def differences_from_the_kernel(recording: Recording, taken: list[int]) -> list[str]:
