@@ -3,6 +3,10 @@
 An edge's stamp is made in the handler of its interrupt, and the trace writes down that handler's beginning,
 some 20 us before, to the microsecond. So what a program says of an edge can be held against something that
 neither the program nor its library has touched. An edge of a line that nobody listens to makes no interrupt.
+
+The event is switched on once and for good, and only whether it is written down changes. To
+switch it, the kernel changes its own code while both processors run it; where each story did that, both of
+the emulator's processors hung in two of six runs.
 """
 
 from __future__ import annotations
@@ -30,11 +34,13 @@ class KernelStamps:
     def __init__(self) -> None:
         if not (TRACEFS / "trace").exists():
             subprocess.run(["mount", "-t", "tracefs", "none", str(TRACEFS)], check=True)
-        self._event = TRACEFS / "events" / "irq" / "irq_handler_entry"
+        event = TRACEFS / "events" / "irq" / "irq_handler_entry"
+        if (event / "enable").read_text().strip() != "1":
+            (event / "enable").write_text("1")
         (TRACEFS / "trace_clock").write_text("mono")
-        (self._event / "filter").write_text(f'name == "{CONSUMER}"')
+        (event / "filter").write_text(f'name == "{CONSUMER}"')
         (TRACEFS / "trace").write_text("")
-        (self._event / "enable").write_text("1")
+        (TRACEFS / "tracing_on").write_text("1")
 
     def all(self) -> list[int]:
         """The beginning of each edge's handler so far, in ns, ascending."""
@@ -44,8 +50,7 @@ class KernelStamps:
         )
 
     def close(self) -> None:
-        (self._event / "enable").write_text("0")
-        (self._event / "filter").write_text("0")
+        (TRACEFS / "tracing_on").write_text("0")
 
     def __enter__(self) -> KernelStamps:
         return self
