@@ -189,7 +189,7 @@ class _Delivery:
             elif isinstance(item, Edge):
                 self.overtaken += item.at < newest
                 newest = max(newest, item.at)
-                if item.at <= now - chord and any(item.at - chord <= at <= now - chord for at in told[-99:]):
+                if any(item.at - chord <= at <= now - chord for at in told[-99:]):
                     self.behind.append(item.at)
                 if item.closed:
                     news.append(item.at)
@@ -211,9 +211,14 @@ class _Delivery:
 
 
 def _second_opinion(recording: Recording, edges: Sequence[Edge], table: Mapping[str, object]) -> list[Event]:
-    steps: list[Step] = [
-        RawEdge(at=edge.at, line=0, seat=edge.seat, button=edge.button, closed=edge.closed) for edge in edges
-    ]
+    steps: list[Step] = []
+    closed: set[tuple[int, object]] = set()
+    for edge in edges:
+        contact = (edge.seat, edge.button)
+        # A line that was read says something only of a contact whose opening nobody has heard.
+        if not edge.read or contact in closed:
+            steps.append(RawEdge(at=edge.at, line=0, seat=edge.seat, button=edge.button, closed=edge.closed))
+            (closed.add if edge.closed else closed.discard)(contact)
     for item in recording.items:
         if isinstance(item, StandstillEnded):
             steps.append(Stall(at=item.began, line=0, duration=item.ended - item.began))
