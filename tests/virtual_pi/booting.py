@@ -26,6 +26,8 @@ UP: Final = "virtual Pi: up"
 
 MEMORY_MB: Final = 1024
 UP_S: Final = 60.0
+SILENT_S: Final = 120.0
+"""A guest that has said nothing for so long hangs: no test of ours takes half of it."""
 """It takes 5 s, on a busy machine 15."""
 
 
@@ -47,12 +49,13 @@ def boot(
     where: Path,
     environment: Mapping[str, str],
     patience_s: float,
+    silent_s: float = SILENT_S,
     say: Callable[[str], None],
 ) -> Went:
     """Run `command` in a virtual Pi, in the folder `where`, and switch it off.
 
     `folder` is the guest's /out; `say` gets each line of its console while it is said. A guest that is not
-    done after `patience_s` seconds is ended.
+    done after `patience_s` seconds, or has said nothing for `silent_s`, is ended.
     """
     folder.mkdir(parents=True, exist_ok=True)
     code = folder / "code"
@@ -68,7 +71,7 @@ def boot(
         _qemu(built, folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     try:
-        came_up = _listen(machine, began, patience_s, say)
+        came_up = _listen(machine, began, patience_s, silent_s, say)
     finally:
         if machine.poll() is None:
             machine.kill()
@@ -79,21 +82,28 @@ def boot(
 
 
 def _listen(
-    machine: subprocess.Popen[bytes], began: float, patience_s: float, say: Callable[[str], None]
+    machine: subprocess.Popen[bytes],
+    began: float,
+    patience_s: float,
+    silent_s: float,
+    say: Callable[[str], None],
 ) -> bool:
-    """Hand on the console until it ends; whether the guest came up."""
+    """Hand on the console until it ends or falls silent; whether the guest came up."""
     assert machine.stdout is not None
-    came_up, rest = False, b""
+    came_up, rest, heard = False, b"", began
     with selectors.DefaultSelector() as selector:
         selector.register(machine.stdout, selectors.EVENT_READ)
         while True:
-            left = began + (patience_s if came_up else min(UP_S, patience_s)) - time.monotonic()
+            end = began + (patience_s if came_up else min(UP_S, patience_s))
+            left = min(end, heard + silent_s) - time.monotonic()
             if left <= 0:
-                say(f"virtual Pi: not {'done' if came_up else 'up'} in time, ended")
+                why = f"silent for {silent_s:.0f} s" if end > heard + silent_s else "not in time"
+                say(f"virtual Pi: {why}, ended while it was {'at work' if came_up else 'coming up'}")
                 return came_up
             if not selector.select(left):
                 continue
             data = os.read(machine.stdout.fileno(), 65536)
+            heard = time.monotonic()
             if not data:
                 if rest:
                     say(rest.decode(errors="replace"))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from tests.virtual_pi.booting import boot
+from tests.virtual_pi.booting import SILENT_S, boot
 from tests.virtual_pi.building import build
 from tests.virtual_pi.parts import BUILT, ROOT
 
@@ -31,7 +31,7 @@ TABLES: Final = (
 """Tests and stories that know nothing of a virtual Pi, and are played on it by `--table=virtual-pi`."""
 OURS: Final = (GUEST, *TABLES)
 VERDICT: Final = BUILT / "verdict.json"
-PATIENCE_S: Final = 900.0
+PATIENCE_S: Final = 600.0
 """For a machine that is shared; a quiet one takes a fifth."""
 
 BOOTS: Final = 2
@@ -182,6 +182,7 @@ def run(
                 "HEEK_SEED": os.environ.get("HEEK_SEED", ""),
             },
             patience_s=PATIENCE_S + (presses or 0) / PRESSES_A_SECOND,
+            silent_s=SILENT_S + (presses or 0) / PRESSES_A_SECOND,
             say=told,
         )
         if not went.came_up or went.code is not None or went.took_s > PATIENCE_S or not left:
