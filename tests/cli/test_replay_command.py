@@ -44,14 +44,19 @@ def test_replay_says_that_the_events_are_the_same(played: Path, capsys: pytest.C
     }
 
 
+def change_winner(played: Path, folder: Path) -> None:
+    """A copy of the journal in which seat 2 has won what seat 1 won."""
+    shutil.copy(played / "journal.sqlite3", folder)
+    db = sqlite3.connect(folder / "journal.sqlite3", isolation_level=None)
+    db.execute("""UPDATE events SET body = replace(body, '"winners":[1]', '"winners":[2]')""")
+    db.close()
+
+
 def test_replay_shows_the_first_event_that_differs(
     played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A journal that was changed: both lines, and 1; with --events these still come out."""
-    shutil.copy(played / "journal.sqlite3", tmp_path)
-    db = sqlite3.connect(tmp_path / "journal.sqlite3", isolation_level=None)
-    db.execute("""UPDATE events SET body = replace(body, '"winners":[1]', '"winners":[2]')""")
-    db.close()
+    change_winner(played, tmp_path)
     assert main(["replay", "last", "--state-dir", str(tmp_path)]) == FAILED
     first, journal, replayed = capsys.readouterr().out.splitlines()
     assert first.endswith("is not what comes of its edges")
@@ -63,6 +68,21 @@ def test_replay_shows_the_first_event_that_differs(
     said = capsys.readouterr()
     assert '"winners":[1]' in said.out
     assert "is not what comes of its edges" in said.err
+
+
+def test_a_drawing_that_contradicts_the_journal_says_so_above(
+    played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rounds, a round and the output for programs: the event that differs first, and 1."""
+    change_winner(played, tmp_path)
+    where = ["--state-dir", str(tmp_path)]
+    warned = "not what the journal tells: its event "
+    for arguments in (["last", *where], ["last", "2", *where]):
+        assert main(["photofinish", *arguments]) == FAILED
+        assert capsys.readouterr().out.startswith(warned)
+    assert main(["photofinish", "last", "--json", *where]) == FAILED
+    said = capsys.readouterr()
+    assert f"{warned}{json.loads(said.out)['differs']} " in said.err
 
 
 def test_an_exported_match_is_replayed_and_drawn_from_its_file(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -58,6 +60,24 @@ def test_a_match_is_found_and_drawn(played: Path, monkeypatch: pytest.MonkeyPatc
             refused = browser.get(path)
             assert refused.status == 404, path
             assert words.lower() in refused.body.decode().replace("&#x27;", "'").lower()
+    photos.close()
+
+
+def test_a_match_of_which_the_journal_tells_otherwise(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is drawn, and its rounds and each drawing say above that the journal does not agree."""
+    monkeypatch.setenv("PYTHONPATH", str(CONTROLLER))
+    shutil.copy(played / "journal.sqlite3", tmp_path)
+    db = sqlite3.connect(tmp_path / "journal.sqlite3", isolation_level=None)
+    db.execute("""UPDATE events SET body = replace(body, '"winners":[1]', '"winners":[2]')""")
+    db.close()
+    photos = ReplayedMatches(tmp_path)
+    with serving(photo_finishes=photos) as served:
+        for path in (f"/photofinish/{MATCH}", f"/photofinish/{MATCH}/2"):
+            shown = served.browser().get(path)
+            assert shown.status == 200
+            assert "Not what the journal tells: its event " in shown.body.decode()
     photos.close()
 
 

@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from heek.cli import OK
 from heek.errors import RecordingError
 from heek.journal import read_journal
 from heek.kept_matches import kept_matches
@@ -90,7 +91,8 @@ class ReplayedMatches:
             raise RecordingError(f"heek photofinish cannot be started ({error.strerror or error})") from None
         finally:
             self._process = None
-        if process.returncode != 0:
+        # One that contradicts the journal is drawn, and ends with 1 all the same.
+        if process.returncode != OK and not out:
             lines = said.decode(errors="replace").strip().splitlines()
             raise RecordingError(lines[-1].removeprefix("heek: ") if lines else "heek photofinish was ended")
         try:

@@ -155,11 +155,11 @@ def _print_json(value: object) -> None:
 
 
 def run_photo_finish(arguments: argparse.Namespace) -> int:
-    """Draw a round, or say which there are."""
-    from heek.kept_matches import replay_match
+    """Draw a round, or say which there are; 1 if the journal tells of the match otherwise."""
+    from heek.kept_matches import check_match
     from heek.photo_finish.text import drawable_in, photo_finish_text
     from heek.photo_finish.values import photo_finish, rounds_of
-    from heek.photo_finish.words import ending_words
+    from heek.photo_finish.words import contradiction_words, ending_words
 
     if arguments.patient:
         # Not everywhere may a process do even that (systemd/heek.service).
@@ -168,26 +168,32 @@ def run_photo_finish(arguments: argparse.Namespace) -> int:
     if arguments.match is None:
         return _list_matches(arguments)
     kept = _find(arguments)
-    sittings = [replayed.sitting for replayed in replay_match(kept)]
+    verdict = check_match(kept)
+    sittings = [replayed.sitting for replayed in verdict.replays]
+    differs = None if verdict.difference is None else verdict.difference.seq
+    code = OK if verdict.same else FAILED
     if arguments.json:
         machine_output()
+    if differs is not None:
+        said = f"{contradiction_words(differs)}; see heek replay {arguments.match}"
+        print(said, file=sys.stderr if arguments.json else sys.stdout)
     if arguments.round is not None:
         finish = photo_finish(kept.match, arguments.round, sittings)
         if arguments.json:
             _print_json(finish)
         else:
             print(photo_finish_text(finish, plain=not drawable_in(sys.stdout.encoding)))
-        return OK
+        return code
     rounds = rounds_of(kept.match, sittings)
     if arguments.json:
         drawn = [photo_finish(kept.match, each.number, sittings) for each in rounds if each.drawable]
-        _print_json({"match": kept.match, "rounds": rounds, "finishes": drawn})
-        return OK
+        _print_json({"match": kept.match, "rounds": rounds, "finishes": drawn, "differs": differs})
+        return code
     print(f"match {kept.match}:")
     for each in rounds:
         lost = "" if each.drawable else "; its edges are lost"
         print(f"  round {each.number}: {ending_words(each.ending)}{lost}")
-    return OK
+    return code
 
 
 def _list_matches(arguments: argparse.Namespace) -> int:

@@ -54,6 +54,11 @@ def ending_words(ending: str) -> str:
     return ENDINGS.get(ending, ending.replace("_", " "))
 
 
+def contradiction_words(seq: int) -> str:
+    """What stands over a drawing of which the journal tells otherwise, from event `seq` on."""
+    return f"not what the journal tells: its event {seq} is not what comes of the edges drawn here"
+
+
 def seat_words(lane: Lane) -> str:
     """Who sits there."""
     if lane.bot:

@@ -23,7 +23,14 @@ from heek.photo_finish.values import (
     PhotoFinish,
     RoundEnding,
 )
-from heek.photo_finish.words import ending_words, fate_words, margin_words, seat_words, since_opening
+from heek.photo_finish.words import (
+    contradiction_words,
+    ending_words,
+    fate_words,
+    margin_words,
+    seat_words,
+    since_opening,
+)
 from heek.serving.markup import Content, Markup, element
 from heek.web.sheet import sheet
 
@@ -50,6 +57,8 @@ class DrawnMatch:
     match: str
     rounds: tuple[RoundEnding, ...]
     finishes: tuple[PhotoFinish, ...]
+    differs: int | None = None
+    """The first event of the journal that is not what came of the edges; None: they agree."""
 
 
 def matches_html(name: str, matches: Sequence[ShownMatch]) -> bytes:
@@ -92,7 +101,13 @@ def match_html(name: str, drawn: DrawnMatch) -> bytes:
             lost = element("span", "its edges went with the power", class_="dim")
             rows.append(element("li", element("p", *words, lost)))
     listed = element("ol", *rows, class_="matches") if rows else element("p", "No round of it was opened.")
-    return sheet(name, f"Match {_short(drawn.match)}", listed, back=("/photofinish", "All matches"))
+    return sheet(
+        name,
+        f"Match {_short(drawn.match)}",
+        _contradiction(drawn),
+        listed,
+        back=("/photofinish", "All matches"),
+    )
 
 
 def round_html(name: str, drawn: DrawnMatch, finish: PhotoFinish) -> bytes:
@@ -111,6 +126,7 @@ def round_html(name: str, drawn: DrawnMatch, finish: PhotoFinish) -> bytes:
     return sheet(
         name,
         f"Round {finish.round}: {ending_words(finish.ending)}",
+        _contradiction(drawn),
         _clock(finish),
         element("div", _scale(finish), *(_lane(finish, lane) for lane in finish.lanes), class_="lanes"),
         _key(),
@@ -128,6 +144,13 @@ def refusal_html(name: str, words: str) -> bytes:
         element("p", f"{words[:1].upper()}{words[1:]}."),
         back=("/photofinish", "All matches"),
     )
+
+
+def _contradiction(drawn: DrawnMatch) -> Markup | None:
+    if drawn.differs is None:
+        return None
+    words = contradiction_words(drawn.differs)
+    return element("p", f"{words[:1].upper()}{words[1:]}.", class_="note")
 
 
 def _short(match: str) -> str:
