@@ -16,7 +16,7 @@ from heek.kept_matches import find_match, kept_matches, replay_match
 from heek.kinds import Kind
 from heek.photo_finish.text import WIDTH, drawable_in, photo_finish_text
 from heek.photo_finish.values import PhotoFinish, Sitting, photo_finish, rounds_of
-from heek.photo_finish.words import milliseconds
+from heek.photo_finish.words import close_words, distance, line_words
 from heek.simulator.runner import simulate
 from heek.simulator.story import parse
 from heek.web.photo_pages import DrawnMatch, round_html
@@ -141,11 +141,44 @@ def test_a_terminal_without_the_signs_is_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("span", "said"), [(0, "0.000 ms"), (1_234_567_890, "1234.567 ms"), (-1_500_000, "-1.500 ms")]
+    ("span", "said"),
+    [(0, "0.000 ms"), (999_999_999, "999.999 ms"), (1_234_567_890, "1.234 s"), (-1_500_000, "-1.500 ms")],
 )
-def test_milliseconds(span: int, said: str) -> None:
-    """Microseconds are cut, never rounded up, on both sides of zero."""
-    assert milliseconds(span) == said
+def test_distances(span: int, said: str) -> None:
+    """Three digits, cut and never rounded up, on both sides of zero and of a second."""
+    assert distance(span) == said
+
+
+QUARREL = """
+{"story": 1, "table": {"ahyoheek.target": 1, "station": [{"seat": 1}, {"seat": 2}]}}
+{"at": 1.0, "press": {"seat": 1, "button": "pen"}}
+{"at": 1.1, "press": {"seat": 2, "button": "pen"}}
+{"at": 2.0, "press": {"seat": 1, "button": "pen"}}
+{"at": 2.1, "press": {"seat": 2, "button": "pen"}}
+{"at": 4, "press": {"seat": 2, "button": "page", "bounce": [[1e-3, 0], [2e-3, 1], [3e-3, 0], [5e-3, 1]]}}
+{"at": 4.7, "press": {"seat": 1, "button": "pen"}}
+{"at": 30, "end": true}
+"""
+
+
+def test_who_pressed_first_and_why_the_round_closed(tmp_path: Path) -> None:
+    """All seats' presses are one list by time, bounces in a line of their own; all had thrown before 5 s."""
+    match, listed = next(sittings(QUARREL, tmp_path))
+    finish = photo_finish(match, 1, listed)
+    assert [
+        (line.lane.seat, line.mark.fate, line.count)
+        for line in finish.by_time()
+        if line.mark.at > finish.opened
+    ] == [(2, "thrown", 1), (2, "bounce", 2), (1, "thrown", 1)]
+    bounces = next(line for line in finish.by_time() if line.count > 1)
+    assert line_words(finish, bounces)[0].startswith("2 × bounce")
+    assert close_words(finish) == "all had thrown, with 4.300 s of the countdown left"
+
+
+def test_a_countdown_that_ran_out(drawn: tuple[str, list[Sitting]]) -> None:
+    """Void or revealed: a seat had not thrown, and that is why the close is where it is."""
+    for number in (1, 2):
+        assert close_words(photo_finish(drawn[0], number, drawn[1])) == "the countdown ran out"
 
 
 @settings(max_examples=25, deadline=None)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Final
 
 from heek.clock import Instant
 from heek.photo_finish.values import BOUNCE, HIDDEN, REPLACED, SEATED, THROWN, Lane, PhotoFinish
-from heek.photo_finish.words import (
-    ending_words,
-    fate_words,
-    margin_words,
-    seat_words,
-    since_opening,
-)
+from heek.photo_finish.words import close_words, ending_words, lane_words, line_words, since_opening
 
 WIDTH: Final = 80
 _LABEL: Final = 9
@@ -73,10 +68,12 @@ def photo_finish_text(finish: PhotoFinish, *, plain: bool = False) -> str:
         )
     )
     lines += ["", f"{'':{_LABEL}}{key}"]
-    for lane in finish.lanes:
-        lines += ["", *_lane_words(finish, lane)]
+    lines += ["", *(lane_words(finish, lane) for lane in finish.lanes)]
+    pressed = _by_time(finish)
+    if pressed:
+        lines += ["", "by time:", *pressed]
     text = "\n".join(line[:WIDTH].rstrip() for line in lines)
-    return text.encode("ascii", "replace").decode() if plain else text
+    return text.replace("×", "x").encode("ascii", "replace").decode() if plain else text
 
 
 def _clock(finish: PhotoFinish) -> list[str]:
@@ -87,9 +84,9 @@ def _clock(finish: PhotoFinish) -> list[str]:
         counted = f"countdown from {since_opening(finish, finish.countdown)}"
     words = [f"{guard}, {counted}"]
     if finish.closed is not None:
-        words.append(f"close at {since_opening(finish, finish.closed)}")
-    words[-1] += f", {finish.ending if finish.ending == 'revealed' else 'over'} at "
-    words[-1] += since_opening(finish, finish.ended)
+        words.append(f"close at {since_opening(finish, finish.closed)}: {close_words(finish)}")
+    over = finish.ending if finish.ending == "revealed" else "over"
+    words.append(f"{over} at {since_opening(finish, finish.ended)}")
     if finish.late:
         words.append("an edge of this round was delivered after it had been compared")
     return words
@@ -146,30 +143,19 @@ def _drawn_lane(finish: PhotoFinish, lane: Lane, signs: dict[str, str]) -> str:
     return f"seat {lane.seat:<{_LABEL - 5}}{''.join(row)}"
 
 
-def _lane_words(finish: PhotoFinish, lane: Lane) -> list[str]:
-    said = seat_words(lane)
-    if lane.throw is not None:
-        said += f": {lane.throw.value}"
-        said += f", {lane.points:+d}" if lane.points else ", 0" if lane.points == 0 else ""
-        said += ", won" if lane.won else ""
-    elif lane.bot:
-        said += ": the table itself"
-    elif not lane.throws:
-        said += ": not in this round"
-    elif finish.ending == "revealed":
-        said += ": no throw"
-    lines = [said]
-    if lane.bot and lane.locked_at is not None:
-        lines.append(f"  thrown by the table at {since_opening(finish, lane.locked_at)}")
-    for mark in lane.marks:
-        button = "?" if mark.button is None else mark.button.value
-        lines.append(
-            f"  {since_opening(finish, mark.at):>14}  {button:<6}  {fate_words(mark)}; "
-            f"{margin_words(finish, mark)}"
+def _by_time(finish: PhotoFinish) -> list[str]:
+    """Every press in its order, whoever's it was."""
+    seat = max((len(str(lane.seat)) for lane in finish.lanes), default=1) + 5
+    lines = []
+    for line in finish.by_time():
+        button = "?" if line.mark.button is None else line.mark.button.value
+        begin = (
+            f"{since_opening(finish, line.mark.at):>13}  {f'seat {line.lane.seat}':<{seat}}  {button:<6}  "
         )
-        if len(lines[-1]) > WIDTH:
-            head, _, tail = lines.pop().rpartition("; ")
-            lines += [f"{head};", f"{'':26}{tail}"]
-    if not lane.marks and not lane.bot:
-        lines.append("  pressed nothing")
+        said = [each for each in line_words(finish, line) if each]
+        if len(begin) + len("; ".join(said)) <= WIDTH:
+            said = ["; ".join(said)]
+        for each in said:
+            lines += textwrap.wrap(each, WIDTH, initial_indent=begin, subsequent_indent=" " * len(begin))
+            begin = " " * len(begin)
     return lines

@@ -30,6 +30,11 @@ SEATED: Final = "seated"
 """Accepted before the round opened: it took a seat, or got ready."""
 HIDDEN: Final = "hidden"
 """Accepted in a round that was never compared."""
+TABLE: Final = "table"
+"""No press: the table threw at a seat of its own."""
+
+FLOOD: Final = "flood"
+"""Of a contact that opens and closes far too often, and is set aside until it is quiet."""
 
 BEFORE: Final[Duration] = 300 * MILLISECOND
 AFTER: Final[Duration] = 1000 * MILLISECOND
@@ -77,6 +82,36 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """What is told in one line: a mark, or several of a bad contact that came to the same."""
+
+    lane: Lane
+    mark: Mark
+    """The first of them."""
+    until: Instant
+    """When the last of them closed."""
+    count: int
+
+
+def _lines(lane: Lane) -> list[Line]:
+    """The marks of a lane; between two presses, all bounces of a button are one line, and so is a flood."""
+    lines: list[Line] = []
+    running: dict[tuple[Kind | None, str], int] = {}
+    for mark in lane.marks:
+        key = (mark.button, mark.fate)
+        if mark.fate not in (BOUNCE, FLOOD):
+            running.clear()
+        elif (place := running.get(key)) is not None:
+            first = lines[place]
+            lines[place] = Line(lane, first.mark, mark.at, first.count + 1)
+            continue
+        else:
+            running[key] = len(lines)
+        lines.append(Line(lane, mark, mark.at, 1))
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
 class PhotoFinish:
     """One round; instants are those of its daemon's clock."""
 
@@ -86,8 +121,12 @@ class PhotoFinish:
     guard_end: Instant
     countdown: Instant | None
     """When the countdown started."""
+    deadline: Instant | None
+    """When the countdown that started ends."""
     closed: Instant | None
     """None: the round was broken off."""
+    closed_by: str
+    """`throws`: all in the round had thrown; `deadline`; empty: it never closed."""
     ended: Instant
     ending: str
     """`revealed`, or why not: `throws`, `gap`, `match_won`, `match_void`."""
@@ -105,6 +144,15 @@ class PhotoFinish:
     def margins(self, mark: Mark) -> tuple[Duration, Duration | None]:
         """How long after the guard's end, and how long before the close; below zero the other way round."""
         return mark.at - self.guard_end, None if self.closed is None else self.closed - mark.at
+
+    def by_time(self) -> list[Line]:
+        """What was pressed at all seats, first the first; what a bad contact adds to it is one line each."""
+        lines = []
+        for lane in self.lanes:
+            if lane.bot and lane.locked_at is not None:
+                lines.append(Line(lane, Mark(lane.locked_at, None, lane.throw, TABLE), lane.locked_at, 1))
+            lines += _lines(lane)
+        return sorted(lines, key=lambda line: (line.mark.at, line.lane.seat))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +261,7 @@ class _Round:
         first = max(opened.at - BEFORE, self._shown_before())
         last = min(end.at + AFTER, next_opened)
         names, bots = self._who()
-        countdown = next((each.at for each in during if isinstance(each, ev.CountdownStarted)), None)
+        countdown = next((each for each in during if isinstance(each, ev.CountdownStarted)), None)
         locked = {each.seat: each.at for each in during if isinstance(each, ev.ThrowLocked)}
         lanes = []
         for seat in sorted({*opened.seats, *names, *bots, *self._pressing(first, last)}):
@@ -236,8 +284,10 @@ class _Round:
             opened.round,
             opened.at,
             opened.at + sitting.guard,
-            countdown,
+            None if countdown is None else countdown.at,
+            None if countdown is None else countdown.deadline,
             closed,
+            self._closed_by(during, closed, countdown, revealed),
             end.at,
             ending[1] if ending is not None else "",
             any(
@@ -248,6 +298,23 @@ class _Round:
             last,
             tuple(lanes),
         )
+
+    @staticmethod
+    def _closed_by(
+        during: Sequence[Event],
+        closed: Instant | None,
+        countdown: ev.CountdownStarted | None,
+        revealed: ev.RoundRevealed | None,
+    ) -> str:
+        if closed is None:
+            return ""
+        # A first throw that is delivered second moves the deadline, so that an early close proves nothing
+        # yet. Where fewer than two had thrown, only those who left can have made it all.
+        if revealed is not None:
+            all_threw = None not in revealed.throws.values()
+        else:
+            all_threw = any(isinstance(each, ev.SeatLeft) for each in during)
+        return "throws" if all_threw and countdown is not None and closed < countdown.deadline else "deadline"
 
     def _shown_before(self) -> Instant:
         """What belongs to the round before is shown there."""

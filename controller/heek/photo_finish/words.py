@@ -7,12 +7,15 @@ from typing import Final
 from heek.clock import MILLISECOND, SECOND, Duration
 from heek.photo_finish.values import (
     BOUNCE,
+    FLOOD,
     HIDDEN,
     LATE_DELIVERY,
     REPLACED,
     SEATED,
+    TABLE,
     THROWN,
     Lane,
+    Line,
     Mark,
     PhotoFinish,
 )
@@ -23,6 +26,8 @@ FATES: Final = {
     HIDDEN: "never compared",
     SEATED: "before the round: sat down, or ready",
     BOUNCE: "bounce of the contact, no press",
+    FLOOD: "of a contact that floods, set aside",
+    TABLE: "thrown by the table itself",
     LATE_DELIVERY: "in time, but delivered after the reveal",
     "guard": "in the guard",
     "late": "too late",
@@ -66,11 +71,45 @@ def seat_words(lane: Lane) -> str:
     return f"seat {lane.seat}" if lane.name is None else f"seat {lane.seat} {lane.name}"
 
 
-def milliseconds(span: Duration) -> str:
-    """A distance with its microseconds: `12.345 ms`."""
+def line_words(finish: PhotoFinish, line: Line) -> tuple[str, str]:
+    """What a line came to, and how far from what decides; of several, how many and until when."""
+    if line.count == 1:
+        return fate_words(line.mark), "" if line.mark.fate == TABLE else margin_words(finish, line.mark)
+    return f"{line.count} × {fate_words(line.mark)}", f"the last at {since_opening(finish, line.until)}"
+
+
+def lane_words(finish: PhotoFinish, lane: Lane) -> str:
+    """What the round was for a seat: `seat 2 Shorah: page, -1`."""
+    said = seat_words(lane)
+    if lane.throw is not None:
+        said += f": {lane.throw.value}"
+        said += f", {lane.points:+d}" if lane.points else ", 0" if lane.points == 0 else ""
+        said += ", won" if lane.won else ""
+    elif lane.bot:
+        said += ": the table itself"
+    elif not lane.throws:
+        said += ": not in this round"
+    elif finish.ending == "revealed":
+        said += ": no throw"
+    if not lane.marks and not lane.bot:
+        said += ", pressed nothing" if ": " in said else ": pressed nothing"
+    return said
+
+
+def close_words(finish: PhotoFinish) -> str:
+    """Why the round closed when it did; empty if it did not."""
+    if finish.closed_by == "throws" and finish.closed is not None and finish.deadline is not None:
+        left = distance(finish.deadline - finish.closed)
+        return f"all had thrown, with {left} of the countdown left"
+    return "the countdown ran out" if finish.closed_by else ""
+
+
+def distance(span: Duration) -> str:
+    """A distance: `12.345 ms`, and from a second on `1.234 s`."""
     sign = "-" if span < 0 else ""
-    whole, rest = divmod(abs(span), MILLISECOND)
-    return f"{sign}{whole}.{rest // 1000:03d} ms"
+    unit, name = (MILLISECOND, "ms") if abs(span) < SECOND else (SECOND, "s")
+    whole, rest = divmod(abs(span), unit)
+    return f"{sign}{whole}.{rest * 1000 // unit:03d} {name}"
 
 
 def since_opening(finish: PhotoFinish, at: int) -> str:
@@ -84,11 +123,11 @@ def margin_words(finish: PhotoFinish, mark: Mark) -> str:
     """The distance that decides: to the guard's end for what came before it, else to the close."""
     after_guard, before_close = finish.margins(mark)
     if after_guard < 0:
-        return f"{milliseconds(-after_guard)} before the guard's end"
+        return f"{distance(-after_guard)} before the guard's end"
     if before_close is None:
-        return f"{milliseconds(after_guard)} after the guard's end"
+        return f"{distance(after_guard)} after the guard's end"
     if before_close == 0:
         return "at the very close"
     if before_close > 0:
-        return f"{milliseconds(before_close)} before the close"
-    return f"{milliseconds(-before_close)} after the close"
+        return f"{distance(before_close)} before the close"
+    return f"{distance(-before_close)} after the close"

@@ -17,17 +17,20 @@ from heek.photo_finish.values import (
     HIDDEN,
     REPLACED,
     SEATED,
+    TABLE,
     THROWN,
     Lane,
+    Line,
     Mark,
     PhotoFinish,
     RoundEnding,
 )
 from heek.photo_finish.words import (
+    close_words,
     contradiction_words,
     ending_words,
-    fate_words,
-    margin_words,
+    lane_words,
+    line_words,
     seat_words,
     since_opening,
 )
@@ -166,7 +169,7 @@ def _clock(finish: PhotoFinish) -> Markup:
     if finish.countdown is not None:
         facts.append(("Countdown from", since_opening(finish, finish.countdown)))
     if finish.closed is not None:
-        facts.append(("Closed at", since_opening(finish, finish.closed)))
+        facts.append(("Closed at", f"{since_opening(finish, finish.closed)}: {close_words(finish)}"))
     facts.append(
         ("Revealed at" if finish.ending == "revealed" else "Over at", since_opening(finish, finish.ended))
     )
@@ -334,32 +337,21 @@ def _key() -> Markup:
 
 
 def _words(finish: PhotoFinish) -> Markup:
-    return element("section", *(_lane_words(finish, lane) for lane in finish.lanes), aria_label="In words")
+    seats = element("ul", *(element("li", lane_words(finish, lane)) for lane in finish.lanes), class_="said")
+    rows = [_line_words(finish, line) for line in finish.by_time()]
+    pressed = element("ol", *rows, class_="marks") if rows else element("p", "Nobody pressed anything.")
+    return element("section", seats, element("h2", "By time"), pressed, aria_label="In words")
 
 
-def _lane_words(finish: PhotoFinish, lane: Lane) -> Markup:
-    rows: list[Content] = [
-        element(
-            "li",
-            element("span", since_opening(finish, mark.at), class_="when"),
-            element("span", "?" if mark.button is None else mark.button.value, class_=_colour(mark.button)),
-            element("span", fate_words(mark)),
-            element("span", margin_words(finish, mark), class_="dim"),
-            class_="counted" if mark.fate == THROWN else None,
-        )
-        for mark in lane.marks
-    ]
-    if lane.bot and lane.locked_at is not None:
-        rows.append(
-            element(
-                "li",
-                element("span", since_opening(finish, lane.locked_at), class_="when"),
-                element("span", "" if lane.throw is None else lane.throw.value, class_=_colour(lane.throw)),
-                element("span", "thrown by the table itself"),
-            )
-        )
-    if not rows:
-        rows.append(element("li", element("span", "pressed nothing", class_="dim")))
-    points = "" if lane.points is None else f", {lane.points:+d}" if lane.points else ", 0"
-    title = f"{seat_words(lane)}{points}{', won' if lane.won else ''}"
-    return element("div", element("h2", title), element("ol", *rows, class_="marks"))
+def _line_words(finish: PhotoFinish, line: Line) -> Markup:
+    mark = line.mark
+    fate, margin = line_words(finish, line)
+    return element(
+        "li",
+        element("span", since_opening(finish, mark.at), class_="when"),
+        element("span", seat_words(line.lane), class_="whose"),
+        element("span", "?" if mark.button is None else mark.button.value, class_=_colour(mark.button)),
+        element("span", fate),
+        element("span", margin, class_="dim") if margin else None,
+        class_="counted" if mark.fate in (THROWN, TABLE) else None,
+    )
