@@ -94,10 +94,26 @@ def test_an_exported_match_is_replayed_and_drawn_from_its_file(
     assert "it holds what everybody pressed" in capsys.readouterr().err
     assert main(["replay", str(file)]) == OK
     assert "35 edges give the identical events" in capsys.readouterr().out
-    done = heek("photofinish", str(file), "2", PYTHONIOENCODING="utf-8")
+    done = heek("photofinish", str(file), "2", PYTHONIOENCODING="utf-8", COLUMNS="80")
     assert done.stdout.decode() == (GOLDEN / "round-2.txt").read_text(encoding="utf-8")
-    done = heek("photofinish", str(file), "2", PYTHONIOENCODING="ascii")
+    done = heek("photofinish", str(file), "2", PYTHONIOENCODING="ascii", COLUMNS="80")
     assert done.stdout.decode() == (GOLDEN / "round-2.ascii.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("20", 40), ("40", 40), ("60", 60), ("300", 120)])
+def test_a_drawing_is_as_wide_as_the_terminal(
+    played: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    columns: str,
+    widest: int,
+) -> None:
+    """The time line takes what there is, from 40 columns to 120, and no line is longer."""
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["photofinish", "last", "2", "--state-dir", str(played)]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines) == widest
+    assert len(next(line for line in lines if line.startswith("seat 1"))) == widest
 
 
 def test_photofinish_lists_what_there_is(played: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -182,7 +183,8 @@ def run_photo_finish(arguments: argparse.Namespace) -> int:
         if arguments.json:
             _print_json(finish)
         else:
-            print(photo_finish_text(finish, plain=not drawable_in(sys.stdout.encoding)))
+            width = shutil.get_terminal_size().columns
+            print(photo_finish_text(finish, width=width, plain=not drawable_in(sys.stdout.encoding)))
         return code
     rounds = rounds_of(kept.match, sittings)
     if arguments.json:
