@@ -137,7 +137,11 @@ def kept_matches(journal: KeptRecords, limit: int = MOST_LISTED) -> list[OverMat
     for entry in journal.match_ends(limit):
         event = _event(entry.body)
         won = entry.event == "match_won"
-        ending = f"won by seat {event.get('seat')}" if won else f"void ({event.get('reason')})"
+        ending = (
+            f"won by seat {event.get('seat')}{_with_throw(journal, entry.seq, event)}"
+            if won
+            else f"void ({event.get('reason')})"
+        )
         rounds = event.get("rounds")
         listed.append(
             OverMatch(
@@ -145,6 +149,28 @@ def kept_matches(journal: KeptRecords, limit: int = MOST_LISTED) -> list[OverMat
             )
         )
     return listed
+
+
+_NEAR: Final = 16
+"""Events before a `match_won` among which the round that won it is looked for: it stands right before."""
+
+
+def _with_throw(journal: KeptRecords, seq: int, won: dict[str, Any]) -> str:
+    """` with pen`: what the winner of a match threw in its last round, if that is what won it."""
+    for entry in reversed(list(journal.events(max(seq - 1 - _NEAR, 0), min(_NEAR, seq - 1)))):
+        if entry.event != "round_revealed":
+            continue
+        shown = _event(entry.body)
+        throws, winners = shown.get("throws"), shown.get("winners")
+        if (
+            shown.get("match") != won.get("match")
+            or not isinstance(throws, dict)
+            or winners != [won.get("seat")]
+        ):
+            return ""
+        throw = throws.get(str(won.get("seat")))
+        return f" with {throw}" if isinstance(throw, str) else ""
+    return ""
 
 
 _DAMAGED: Final = "cannot be replayed"

@@ -117,13 +117,14 @@ def test_a_drawing_is_as_wide_as_the_terminal(
 
 
 def test_photofinish_lists_what_there_is(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a match the matches, without a round the rounds; for programs the drawings, too."""
+    """Without a match the matches, without a round the rounds with their throws; for programs drawings."""
     where = ["--state-dir", str(played)]
     assert main(["photofinish", *where]) == OK
-    assert capsys.readouterr().out == f"{MATCH}    1 rounds  won by seat 1\n"
+    assert capsys.readouterr().out == f"{MATCH}     1 round  won by seat 1 with pen\n"
     assert main(["photofinish", "last", *where]) == OK
     assert capsys.readouterr().out == (
-        f"match {MATCH}:\n  round 1: void: fewer than two had thrown\n  round 2: revealed\n"
+        f"match {MATCH}:\n  round 1: void: fewer than two had thrown\n"
+        "  round 2: won by seat 1 with pen; seat 2 Shorah <b> page, seat 3 nothing\n"
     )
     assert main(["photofinish", "last", *where, "--json"]) == OK
     told = json.loads(capsys.readouterr().out)

@@ -45,6 +45,8 @@ def test_a_match_is_found_and_drawn(played: Path, monkeypatch: pytest.MonkeyPatc
         assert f'href="/photofinish/{MATCH}"' in listed.body.decode()
         rounds = browser.get(f"/photofinish/{MATCH}").body.decode()
         assert f'href="/photofinish/{MATCH}/2"' in rounds
+        assert "won by seat 1 with pen" in listed.body.decode()
+        assert "won by seat 1 with pen; seat 2 Shorah &lt;b&gt; page, seat 3 nothing" in rounds
         drawn = browser.get(f"/photofinish/{MATCH}/2")
         assert drawn.status == 200
         assert "in time, but delivered after the reveal" in drawn.body.decode()

@@ -160,7 +160,7 @@ def run_photo_finish(arguments: argparse.Namespace) -> int:
     from heek.kept_matches import check_match
     from heek.photo_finish.text import drawable_in, photo_finish_text
     from heek.photo_finish.values import photo_finish, rounds_of
-    from heek.photo_finish.words import contradiction_words, ending_words
+    from heek.photo_finish.words import contradiction_words, round_words
 
     if arguments.patient:
         # Not everywhere may a process do even that (systemd/heek.service).
@@ -194,13 +194,14 @@ def run_photo_finish(arguments: argparse.Namespace) -> int:
     print(f"match {kept.match}:")
     for each in rounds:
         lost = "" if each.drawable else "; its edges are lost"
-        print(f"  round {each.number}: {ending_words(each.ending)}{lost}")
+        print(f"  round {each.number}: {round_words(each)}{lost}")
     return code
 
 
 def _list_matches(arguments: argparse.Namespace) -> int:
     from heek.journal import read_journal
     from heek.kept_matches import kept_matches
+    from heek.photo_finish.words import rounds_words
 
     if arguments.json:
         machine_output()
@@ -213,5 +214,5 @@ def _list_matches(arguments: argparse.Namespace) -> int:
             print("no match is kept that could be drawn; play one to its end first")
             return MISTAKE if arguments.round else OK
         for each in matches:
-            print(f"{each.match}  {each.rounds or '?':>3} rounds  {each.ending}")
+            print(f"{each.match}  {rounds_words(each.rounds):>10}  {each.ending}")
     return OK

@@ -7,7 +7,7 @@ never revealed it names no button: a throw that stayed hidden at the table stays
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from heek.clock import MILLISECOND, Duration, Instant
@@ -177,6 +177,11 @@ class RoundEnding:
     ending: str
     drawable: bool
     """False: a power cut broke it off, and took its edges."""
+    throws: Mapping[Seat, Kind | None] = field(default_factory=dict)
+    """What was shown of a revealed round; empty of another."""
+    winners: tuple[Seat, ...] = ()
+    names: Mapping[Seat, str] = field(default_factory=dict)
+    """Who had signed in at these seats when it opened."""
 
 
 def rounds_of(match: str, sittings: Iterable[Sitting]) -> list[RoundEnding]:
@@ -184,14 +189,21 @@ def rounds_of(match: str, sittings: Iterable[Sitting]) -> list[RoundEnding]:
     found: dict[int, RoundEnding] = {}
     for sitting in sittings:
         open_: int | None = None
-        for event in sitting.events:
+        names: dict[Seat, str] = {}
+        for place, event in enumerate(sitting.events):
             if isinstance(event, ev.RoundOpened) and event.match == match:
                 open_ = event.round
+                names, _ = _who(sitting, place)
             elif (ending := _ending(event, match)) is not None:
                 number, how = ending
                 number = open_ if number is None else number
                 if number is not None and number not in found:
-                    found[number] = RoundEnding(number, how, drawable=number == open_)
+                    drawable = number == open_
+                    found[number] = (
+                        RoundEnding(number, how, drawable, event.throws, event.winners, names)
+                        if isinstance(event, ev.RoundRevealed)
+                        else RoundEnding(number, how, drawable)
+                    )
                 open_ = None
     return [found[number] for number in sorted(found)]
 
@@ -231,6 +243,25 @@ def _ending(event: Event, match: str) -> tuple[int | None, str] | None:
     return ended[1:] if ended[0] == match else None
 
 
+def _who(sitting: Sitting, place: int) -> tuple[dict[Seat, str], frozenset[Seat]]:
+    """Who has signed in, and where bots sit, before the event at that place."""
+    names = dict(sitting.names or {})
+    bots = set(sitting.bots)
+    for event in sitting.events[:place]:
+        match event:
+            case ev.SeatTaken(_, seat, kind):
+                names.pop(seat, None)
+                (bots.add if kind == "bot" else bots.discard)(seat)
+            case ev.SeatClaimed(_, seat, _, name):
+                names[seat] = name
+            case ev.SeatLeft(_, seat, _):
+                names.pop(seat, None)
+                bots.discard(seat)
+            case _:
+                pass
+    return names, frozenset(bots)
+
+
 class _Round:
     """Puts one round together."""
 
@@ -260,7 +291,7 @@ class _Round:
         )
         first = max(opened.at - BEFORE, self._shown_before())
         last = min(end.at + AFTER, next_opened)
-        names, bots = self._who()
+        names, bots = _who(sitting, self._place)
         countdown = next((each for each in during if isinstance(each, ev.CountdownStarted)), None)
         locked = {each.seat: each.at for each in during if isinstance(each, ev.ThrowLocked)}
         lanes = []
@@ -321,24 +352,6 @@ class _Round:
         ends = (ev.RoundVoid, ev.MatchStarted)
         before = [each.at for each in self._sitting.events[: self._place] if isinstance(each, ends)]
         return before[-1] if before else 0
-
-    def _who(self) -> tuple[dict[Seat, str], frozenset[Seat]]:
-        """Who has signed in, and where bots sit, when the round opens."""
-        names = dict(self._sitting.names or {})
-        bots = set(self._sitting.bots)
-        for event in self._sitting.events[: self._place]:
-            match event:
-                case ev.SeatTaken(_, seat, kind):
-                    names.pop(seat, None)
-                    (bots.add if kind == "bot" else bots.discard)(seat)
-                case ev.SeatClaimed(_, seat, _, name):
-                    names[seat] = name
-                case ev.SeatLeft(_, seat, _):
-                    names.pop(seat, None)
-                    bots.discard(seat)
-                case _:
-                    pass
-        return names, frozenset(bots)
 
     def _pressing(self, first: Instant, last: Instant) -> set[Seat]:
         return {

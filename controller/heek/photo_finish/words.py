@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from heek.clock import MILLISECOND, SECOND, Duration
+from heek.kinds import Seat
 from heek.photo_finish.values import (
     BOUNCE,
     FLOOD,
@@ -18,6 +19,7 @@ from heek.photo_finish.values import (
     Line,
     Mark,
     PhotoFinish,
+    RoundEnding,
 )
 
 FATES: Final = {
@@ -59,6 +61,26 @@ def ending_words(ending: str) -> str:
     return ENDINGS.get(ending, ending.replace("_", " "))
 
 
+def round_words(ended: RoundEnding) -> str:
+    """How a round ended, for a list: `won by seat 1 with pen; seat 2 Shorah page, seat 3 nothing`."""
+    if not ended.throws:
+        return ending_words(ended.ending)
+    won, others = [], []
+    for seat, throw in sorted(ended.throws.items()):
+        who, what = _at_seat(seat, ended.names.get(seat)), "nothing" if throw is None else throw.value
+        if seat in ended.winners:
+            won.append(f"{who} with {what}")
+        else:
+            others.append(f"{who} {what}")
+    said = f"won by {' and '.join(won)}" if won else "nobody won"
+    return f"{said}; {', '.join(others)}" if others else said
+
+
+def rounds_words(count: int | None) -> str:
+    """How many rounds a match had: `1 round`; it may be unknown."""
+    return "? rounds" if count is None else f"{count} round{'' if count == 1 else 's'}"
+
+
 def contradiction_words(seq: int) -> str:
     """What stands over a drawing of which the journal tells otherwise, from event `seq` on."""
     return f"not what the journal tells: its event {seq} is not what comes of the edges drawn here"
@@ -68,7 +90,11 @@ def seat_words(lane: Lane) -> str:
     """Who sits there."""
     if lane.bot:
         return f"seat {lane.seat} (bot)"
-    return f"seat {lane.seat}" if lane.name is None else f"seat {lane.seat} {lane.name}"
+    return _at_seat(lane.seat, lane.name)
+
+
+def _at_seat(seat: Seat, name: str | None) -> str:
+    return f"seat {seat}" if name is None else f"seat {seat} {name}"
 
 
 def line_words(finish: PhotoFinish, line: Line) -> tuple[str, str]:

@@ -31,6 +31,8 @@ from heek.photo_finish.words import (
     ending_words,
     lane_words,
     line_words,
+    round_words,
+    rounds_words,
     seat_words,
     since_opening,
 )
@@ -76,7 +78,9 @@ def matches_html(name: str, matches: Sequence[ShownMatch]) -> bytes:
                         "a",
                         element("span", _short(each.match), class_="match-id"),
                         element("span", each.ending),
-                        element("span", _rounds(each.rounds), class_="dim"),
+                        element("span", rounds_words(each.rounds), class_="dim")
+                        if each.rounds is not None
+                        else None,
                         href=f"/photofinish/{each.match}",
                     ),
                 )
@@ -97,7 +101,7 @@ def match_html(name: str, drawn: DrawnMatch) -> bytes:
     able = {each.round for each in drawn.finishes}
     rows = []
     for each in drawn.rounds:
-        words = (element("span", f"Round {each.number}"), element("span", ending_words(each.ending)))
+        words = (element("span", f"Round {each.number}"), _round(each))
         if each.number in able:
             rows.append(element("li", element("a", *words, href=f"/photofinish/{drawn.match}/{each.number}")))
         else:
@@ -160,8 +164,14 @@ def _short(match: str) -> str:
     return match.partition("-")[0]
 
 
-def _rounds(count: int | None) -> str | None:
-    return None if count is None else f"{count} round{'' if count == 1 else 's'}"
+def _round(ended: RoundEnding) -> Markup:
+    """In words, and beside them the glyphs of what was thrown, the winners' bright."""
+    glyphs = [
+        element("span", _glyph(throw), class_=None if seat in ended.winners else "faint")
+        for seat, throw in sorted(ended.throws.items())
+        if throw is not None
+    ]
+    return element("span", *glyphs, element("span", round_words(ended)), class_="outcome")
 
 
 def _clock(finish: PhotoFinish) -> Markup:
