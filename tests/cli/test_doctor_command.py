@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,27 @@ def test_the_running_table_is_seen(table: Path, capsys: pytest.CaptureFixture[st
     lock.release()
     said = json.loads(capsys.readouterr().out)
     assert [each["what"] for each in said["findings"]].count("running") == 1
+
+
+def test_a_folder_that_this_user_may_not_look_into(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Folder and journal are each told as a finding, with whom to be."""
+    closed = table.parent / "closed"
+    table.write_text(table.read_text().replace(f'"{table.parent}"', f'"{closed}/state"'))
+    look = Path.stat
+
+    def refused(self: Path, **more: bool) -> os.stat_result:
+        # As root, as whom tests may run, every folder can be looked into.
+        if closed in self.parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return look(self, **more)
+
+    monkeypatch.setattr(Path, "stat", refused)
+    assert main(["doctor", "--config", str(table)]) == FAILED
+    said = capsys.readouterr().out
+    assert f"{closed}/state may not be written by this user; run this as the table's user" in said
+    assert f"{closed}/state: cannot be read (Permission denied); run as the user who" in said
 
 
 def test_the_form_for_programs() -> None:

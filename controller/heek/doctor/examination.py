@@ -608,7 +608,7 @@ def _journal(case: Case) -> Iterator[Finding]:
             "table",
             "journal",
             Mark.WRONG,
-            f"{len(faults)} faults, the first: {faults[0]}",
+            faults[0] if len(faults) == 1 else f"{len(faults)} faults, the first: {faults[0]}",
             "heek journal verify",
         )
     else:

@@ -173,7 +173,7 @@ def _run(command: Sequence[str]) -> str | None:
 
 
 def _there(folder: Path) -> Path:
-    """The folder, or the nearest above it that is there."""
+    """The folder, or the nearest above it that is there; raises OSError if this user may not look."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder
@@ -188,7 +188,11 @@ def _space(folder: Path) -> Space | None:
 
 
 def _writable(folder: Path) -> bool:
-    return os.access(_there(folder), os.W_OK | os.X_OK)
+    try:
+        return os.access(_there(folder), os.W_OK | os.X_OK)
+    except OSError:
+        # Above it is a folder that this user may not even look into.
+        return False
 
 
 def _frame(display: DisplayConfig) -> tuple[Duration, str]:
@@ -229,8 +233,12 @@ def _journal_faults(folder: Path) -> Sequence[str] | None:
     from heek.journal import read_journal
     from heek.journal.schema import FILE_NAME
 
-    if not (folder / FILE_NAME).exists():
-        return None
+    try:
+        if not (folder / FILE_NAME).exists():
+            return None
+    except OSError:
+        # Nor may this user read it: that is told as the reader of journals tells it.
+        pass
     try:
         with read_journal(folder) as journal:
             return list(journal.verify())
