@@ -19,7 +19,7 @@ from heek.journal.lock import FolderLock
 from heek.selftest.asking import Passed
 from heek.stations import gpio
 from heek.stations.mock_pins import TableFactory
-from tests.cli.commands import command, environment, heek
+from tests.cli.commands import command, environment, heek, shell
 
 TWO = "[[station]]\nseat = 1 # the window\n[[station]]\nseat = 2\n"
 ORDER = ("pen", "page", "beetle")
@@ -60,6 +60,15 @@ def test_a_walk_that_is_left(table: Path) -> None:
         "skipped     seat 1 page",
         "2 parts: 1 ok, 0 not, 1 skipped; it was not finished",
     ]
+
+
+@pytest.mark.parametrize("typed_from", ["<&-", "0>/dev/null"])
+def test_nobody_can_type(typed_from: str, table: Path) -> None:
+    """Closed, or open for writing alone: the walk ends as if nothing more was typed."""
+    run = shell(f"$HEEK selftest --config {table} {typed_from}")
+    assert run.returncode == FAILED
+    assert run.stdout.decode().splitlines()[-1] == "0 parts: 0 ok, 0 not, 0 skipped; it was not finished"
+    assert run.stderr == b""
 
 
 LEARNED = {1: (18, 19, 20), 2: (4, 5, 6)}

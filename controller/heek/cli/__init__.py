@@ -56,7 +56,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _mend_streams() -> None:
-    """Make streams that were closed before we began harmless, and let no letter stop what is said."""
+    """Make streams that were closed before we began harmless, and let no letter stop what is said.
+
+    In this order each takes its own number again, which else the next file that is opened would take.
+    """
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     if sys.stderr is None:

@@ -7,6 +7,7 @@ On mock pins typed lines stand for fingers: `press 1 pen`, `hold 1 pen`, `releas
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import queue
@@ -133,8 +134,11 @@ class Desk:
         threading.Thread(target=self._read, name="heek-typed", daemon=True).start()
 
     def _read(self) -> None:
-        # Not sys.stdin, whose lock the end of the process would wait for.
-        with os.fdopen(os.dup(0), encoding="utf-8", errors="replace") as typed:
+        # Not sys.stdin, whose lock the end of the process would wait for. What cannot be read is at its end.
+        with (
+            contextlib.suppress(OSError),
+            os.fdopen(os.dup(0), encoding="utf-8", errors="replace") as typed,
+        ):
             for line in typed:
                 self._lines.append(line.strip())
                 self._moves.put(None)
