@@ -8,6 +8,7 @@ events stand in the journal, and nothing is claimed about them.
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -287,15 +288,19 @@ def _replay(kept: KeptMatch, parts: list[RecordedPart]) -> Replayed:
 
 
 def export_match(kept: KeptMatch, file: Path) -> int:
-    """Write a match into one file, whole or not at all; its size. Raises OSError."""
+    """Write a match into a new file that its owner alone may read, whole or not at all; its size in bytes.
+
+    Raises OSError: FileExistsError if anything is there already, be it a link to nothing.
+    """
     body = msgspec.json.encode(kept)
     text = msgspec.json.encode(_Exported(EXPORT_VERSION, zlib.crc32(body), msgspec.Raw(body))) + b"\n"
-    beside = file.with_name(f".{file.name}.part")
+    # Not written beside and renamed: that would take the place of whatever is there, a pipe or a device, too.
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        beside.write_bytes(text)
-        beside.replace(file)
-    except OSError:
-        beside.unlink(missing_ok=True)
+        with os.fdopen(handle, "wb") as writing:
+            writing.write(text)
+    except BaseException:
+        file.unlink(missing_ok=True)
         raise
     return len(text)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import stat
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from heek.cli import FAILED, MISTAKE, OK, main
 from heek.simulator.runner import simulate
 from heek.simulator.story import read
-from tests.cli.commands import ROOT, heek
+from tests.cli.commands import ROOT, heek, shell
 
 STORY = ROOT / "tests" / "photo_finish" / "round.jsonl"
 GOLDEN = ROOT / "tests" / "photo_finish" / "golden"
@@ -114,6 +116,59 @@ def test_a_drawing_is_as_wide_as_the_terminal(
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in lines) == widest
     assert len(next(line for line in lines if line.startswith("seat 1"))) == widest
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "link", "link to nothing", "folder"])
+def test_an_export_takes_the_place_of_nothing(
+    kind: str, played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is there already stays what it is, and one line names it."""
+    there, target = tmp_path / "there", tmp_path / "target"
+    if kind == "file":
+        there.write_text("mine")
+    elif kind == "pipe":
+        os.mkfifo(there)
+    elif kind == "folder":
+        there.mkdir()
+    else:
+        there.symlink_to(target)
+        if kind == "link":
+            target.write_text("mine")
+    before = {each.name: each.lstat() for each in tmp_path.iterdir()}
+    assert main(["replay", "last", "--state-dir", str(played), "--export", str(there)]) == FAILED
+    assert capsys.readouterr().err == (
+        f"heek: {there}: is there already, and is left as it is; name a file that is not\n"
+    )
+    after = {each.name: each.lstat() for each in tmp_path.iterdir()}
+    assert {name: (each.st_ino, each.st_mode, each.st_mtime_ns) for name, each in after.items()} == {
+        name: (each.st_ino, each.st_mode, each.st_mtime_ns) for name, each in before.items()
+    }
+
+
+def test_an_export_is_its_owners_alone(played: Path, tmp_path: Path) -> None:
+    """It holds what everybody pressed, so nobody else may read it."""
+    file = tmp_path / "match.json"
+    assert main(["replay", "last", "--state-dir", str(played), "--export", str(file)]) == OK
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_an_export_that_cannot_be_finished_leaves_no_file(played: Path, tmp_path: Path) -> None:
+    """Where a file may not grow as large, one line says so and nothing stands there."""
+    file = tmp_path / "match.json"
+    done = shell(f"ulimit -f 1; $HEEK replay last --state-dir {played} --export {file}")
+    assert done.returncode == FAILED
+    assert done.stderr.decode().splitlines() == [
+        f"heek: {file}: cannot be written (File too large); name another file"
+    ]
+    assert not file.exists()
+
+
+def test_an_export_without_a_name(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Empty, as from a variable that is not set: a mistake of whoever typed it."""
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", "last", "--state-dir", str(played), "--export", ""])
+    assert ended.value.code == MISTAKE
+    assert "argument --export: '' names no file" in capsys.readouterr().err
 
 
 def test_photofinish_lists_what_there_is(played: Path, capsys: pytest.CaptureFixture[str]) -> None:

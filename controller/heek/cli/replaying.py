@@ -36,10 +36,10 @@ def add_to(commands: Any) -> None:
     again.add_argument("match", metavar="MATCH", help=_MATCH)
     again.add_argument(
         "--export",
-        type=Path,
+        type=_new_file,
         metavar="FILE",
-        help="write the match into one file, to be replayed elsewhere; it holds what everybody pressed, in "
-        "the matches before it in the same sitting, too",
+        help="write the match into a new file, to be replayed elsewhere; it holds what everybody pressed, in "
+        "the matches before it in the same sitting, too, so you alone may read it",
     )
     again.add_argument("--events", action="store_true", help="print the events that came out, one a line")
     again.set_defaults(run=run_replay)
@@ -53,6 +53,12 @@ def add_to(commands: Any) -> None:
     # For the page: a table that plays in the same machine goes first.
     finish.add_argument("--patient", action="store_true", help=argparse.SUPPRESS)
     finish.set_defaults(run=run_photo_finish)
+
+
+def _new_file(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("'' names no file")
+    return Path(text)
 
 
 def _round(text: str) -> int:
@@ -93,6 +99,10 @@ def run_replay(arguments: argparse.Namespace) -> int:
     if arguments.export is not None:
         try:
             size = export_match(kept, arguments.export)
+        except FileExistsError:
+            raise RecordingError(
+                f"{arguments.export}: is there already, and is left as it is; name a file that is not"
+            ) from None
         except OSError as error:
             raise RecordingError(
                 f"{arguments.export}: cannot be written ({error.strerror or error}); name another file"
