@@ -149,6 +149,17 @@ def test_what_is_missing_or_damaged_is_said(played: Path, tmp_path: Path, damage
         assert "\n" not in str(refused.value)
 
 
+def test_a_part_of_another_type_is_damaged(played: Path, tmp_path: Path) -> None:
+    """SQLite keeps text where bytes belong: that is told as any other damage is."""
+    copy = tmp_path / FILE_NAME
+    copy.write_bytes((played / FILE_NAME).read_bytes())
+    db = sqlite3.connect(copy, isolation_level=None)
+    db.execute("UPDATE recording_parts SET inputs = 'text'")
+    db.close()
+    with pytest.raises(RecordingError, match="its part 1 is cut, changed or missing"):
+        check_match(find(tmp_path))
+
+
 def test_a_match_is_named_by_a_unique_beginning(played: Path) -> None:
     """By its whole number, the beginning of it in either case, or `last`; anything else is a clear no."""
     match = find(played).match

@@ -12,6 +12,7 @@ import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -238,6 +239,33 @@ def check_match(kept: KeptMatch) -> Verdict:
             break
     missing = kept.last_seq - kept.first_seq + 1 - of_match
     return Verdict(compared, of_match, missing if difference is None else 0, difference, tuple(replays))
+
+
+def recording_faults(journal: KeptRecords) -> list[str]:
+    """Every recording that is not as it was written, one line each; raises JournalError.
+
+    A part that is missing, by its numbers, is none: the disk did not take it, or a power cut took it.
+    """
+    faults = []
+    for recording, group in groupby(journal.all_parts(), key=lambda part: part.recording):
+        parts = list(group)
+        beginning = parts[0].beginning
+        if beginning is None:
+            continue
+        hole = next(
+            (
+                number
+                for number, (before, part) in enumerate(pairwise(parts), start=1)
+                if part.after_seq != before.last_seq
+            ),
+            len(parts),
+        )
+        try:
+            if decode(beginning, [part.inputs for part in parts[:hole]]).beginning.first_seq != recording:
+                raise RecordingError("is damaged: its beginning is another recording's")
+        except RecordingError as error:
+            faults.append(f"recording from event {recording} on: {error}")
+    return faults
 
 
 def _line(kept: KeptMatch, seq: int) -> str | None:

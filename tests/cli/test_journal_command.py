@@ -14,7 +14,7 @@ import pytest
 from heek.cli import FAILED, MISTAKE, OK, main
 from heek.simulator.runner import simulate
 from heek.simulator.story import read
-from tests.cli.commands import STORIES, environment, heek, shell
+from tests.cli.commands import ROOT, STORIES, environment, heek, shell
 
 FILE = "journal.sqlite3"
 
@@ -148,6 +148,49 @@ def test_verify_finds_a_missing_event(
     db.close()
     assert main(["journal", "verify", "--state-dir", str(tmp_path)]) == FAILED
     assert capsys.readouterr().out == "event 6: comes where 5 should; numbers go up by one from 1\n"
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (
+            "UPDATE recording_parts SET inputs = substr(inputs, 1, 40)",
+            "its part 1 is cut, changed or missing",
+        ),
+        ("UPDATE recording_parts SET inputs = 'text'", "its part 1 is cut, changed or missing"),
+        ("UPDATE recordings SET beginning = x'00'", "its beginning is cut, changed or missing"),
+    ],
+)
+def test_verify_finds_a_damaged_recording(
+    damage: str,
+    words: str,
+    played: tuple[Path, list[str]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What could not be replayed any more is a fault, though every event is there."""
+    shutil.copy(played[0] / FILE, tmp_path)
+    with sqlite3.connect(tmp_path / FILE) as db:
+        db.execute(damage)
+    db.close()
+    assert main(["journal", "verify", "--state-dir", str(tmp_path)]) == FAILED
+    assert capsys.readouterr().out == f"recording from event 1 on: is damaged: {words}\n"
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_part_that_was_not_saved_is_no_fault(
+    lost: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that was full for a while leaves a hole, which the journal is no less sound for."""
+    demo = ROOT / "controller" / "heek" / "simulator" / "demo" / "five_seats.jsonl"
+    simulate(read(demo), state_dir=tmp_path)
+    with sqlite3.connect(tmp_path / FILE) as db:
+        parts = [seq for (seq,) in db.execute("SELECT last_seq FROM recording_parts ORDER BY 1")]
+        assert len(parts) > 2
+        db.execute("DELETE FROM recording_parts WHERE last_seq = ?", (parts[lost],))
+    db.close()
+    assert main(["journal", "verify", "--state-dir", str(tmp_path)]) == OK
+    assert "sound" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])

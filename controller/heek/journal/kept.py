@@ -18,6 +18,8 @@ from heek.journal.records import Entry, FairnessReport, RecordedPart, Result, Sn
 from heek.journal.schema import RECORDINGS_SINCE, trouble
 
 _PAGE: Final = 500
+_PARTS_PAGE: Final = 50
+"""Parts can be long."""
 
 
 class KeptRecords:
@@ -126,14 +128,31 @@ class KeptRecords:
             max(until_seq, last_seq if ended is None else ended),
         )
         rows = self._rows(
-            "SELECT recording, after_seq, last_seq, inputs, beginning FROM recording_parts"
-            " LEFT JOIN recordings ON first_seq = recording"
+            "SELECT recording, after_seq, last_seq, CAST(inputs AS BLOB), CAST(beginning AS BLOB)"
+            " FROM recording_parts LEFT JOIN recordings ON first_seq = recording"
             " WHERE last_seq BETWEEN ? AND ? AND (after_seq < ? OR last_seq <= ?) AND recording IN"
             " (SELECT recording FROM recording_parts WHERE last_seq BETWEEN ? AND ? AND after_seq < ?)"
             " ORDER BY last_seq",
             (*bounds, last_seq, until_seq, first_seq, bounds[1], last_seq),
         )
         return [RecordedPart(*row) for row in rows]
+
+    def all_parts(self) -> Iterator[RecordedPart]:
+        """Every part of every recording that is kept, in order."""
+        after = -1
+        while self._keeps_recordings():
+            rows = self._rows(
+                "SELECT recording, after_seq, last_seq, CAST(inputs AS BLOB),"
+                " iif(after_seq < recording, CAST(beginning AS BLOB), NULL)"
+                " FROM recording_parts LEFT JOIN recordings ON first_seq = recording"
+                " WHERE last_seq > ? ORDER BY last_seq LIMIT ?",
+                (after, _PARTS_PAGE),
+            )
+            if not rows:
+                return
+            for row in rows:
+                yield RecordedPart(*row)
+            after = rows[-1][2]
 
     def fairness(self) -> FairnessReport | None:
         """The figures of fairness of the run that kept some last; None: no match has ended yet."""
