@@ -115,9 +115,16 @@ def find_match(journal: KeptRecords, words: str) -> KeptMatch:
     lines_from = min(parts[0].recording, start.seq)
     until = min(until, max(end.seq, parts[-1].last_seq))
     entries = list(journal.events(lines_from - 1, until - lines_from + 1))
-    if parts[0].recording > start.seq and entries[parts[0].recording - lines_from].event != "table_started":
+    kept = KeptMatch(match, start.seq, end.seq, parts, [entry.body for entry in entries], lines_from)
+    if not _from_its_beginning(kept):
         raise _given_up(match)
-    return KeptMatch(match, start.seq, end.seq, parts, [entry.body for entry in entries], lines_from)
+    return kept
+
+
+def _from_its_beginning(kept: KeptMatch) -> bool:
+    """What comes before the first recording, if anything of the match does, was taken by a power cut."""
+    first = kept.parts[0].recording
+    return first <= kept.first_seq or _event(_line(kept, first) or "").get("event") == "table_started"
 
 
 class OverMatch(msgspec.Struct, frozen=True):
@@ -351,13 +358,38 @@ def import_match(file: Path) -> KeptMatch:
             )
         if zlib.crc32(bytes(exported.match)) != exported.crc:
             raise RecordingError(f"{file}: is damaged (its checksum is another); export the match again")
-        return msgspec.json.decode(bytes(exported.match), type=KeptMatch)
+        kept = msgspec.json.decode(bytes(exported.match), type=KeptMatch)
+        if not _fits_together(kept):
+            raise RecordingError(
+                f"{file}: is no match that heek exports (its numbers, events and recordings do not fit "
+                "together); export the match again"
+            )
+        return kept
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         if isinstance(error, RecordingError):
             raise
         raise RecordingError(
             f"{file}: is no match that heek replay --export wrote, or is cut ({error})"
         ) from None
+
+
+def _fits_together(kept: KeptMatch) -> bool:
+    """Whether the events go from the match's start to its end, and the recordings over all of them.
+
+    Only then does it say something about the match that every event which was replayed is the same.
+    """
+    if not kept.parts or not 0 < kept.first_seq < kept.last_seq:
+        return False
+    first, last = _event(_line(kept, kept.first_seq) or ""), _event(_line(kept, kept.last_seq) or "")
+    return (
+        kept.lines_from == min(kept.parts[0].recording, kept.first_seq) > 0
+        and all(_event(line).get("seq") == seq for seq, line in enumerate(kept.lines, start=kept.lines_from))
+        and (first.get("event"), first.get("match")) == ("match_started", kept.match)
+        and last.get("event") in ("match_won", "match_void")
+        and last.get("match") == kept.match
+        and kept.parts[-1].recording <= kept.last_seq <= kept.parts[-1].last_seq
+        and _from_its_beginning(kept)
+    )
 
 
 def _match(body: str) -> str:
