@@ -61,7 +61,8 @@ def _mend_streams() -> None:
     In this order each takes its own number again, which else the next file that is opened would take.
     """
     if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123
+        # It stays None for those who ask: that it is closed is a mistake where something was to be read.
+        os.open(os.devnull, os.O_RDONLY)
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     if sys.stderr is None:
