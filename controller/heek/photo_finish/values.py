@@ -38,7 +38,9 @@ FLOOD: Final = "flood"
 
 BEFORE: Final[Duration] = 300 * MILLISECOND
 AFTER: Final[Duration] = 1000 * MILLISECOND
-"""How much before the opening and after the close is shown."""
+"""How much before the opening, and at most after the end, is shown."""
+MARGIN: Final = 12
+"""A share, one in so many, of the round: left free after the last thing that is shown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -310,6 +312,8 @@ class _Round:
                     self._marks(seat, first, last, closed, revealed, throw is not None),
                 )
             )
+        latest = max([end.at, *(mark.at for lane in lanes for mark in lane.marks)])
+        last = min(last, latest + (latest - first) // MARGIN)
         return PhotoFinish(
             opened.match,
             opened.round,

@@ -1,7 +1,7 @@
 """The pages of the photo finish: which matches can be shown, a match's rounds, and a round's time line.
 
-The picture has no fixed width: every place on the time line is a percentage of it, so letters and marks keep
-their size from a phone to a wall. What it shows stands below it in words, too.
+The picture has no fixed size: every place on the time line is a percentage of it, and every mark is as large
+as letters are, from a phone to a wall. What it shows stands below it in words, too.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ from heek.photo_finish.words import (
 from heek.serving.markup import Content, Markup, element
 from heek.web.sheet import sheet
 
-HEIGHT_PX: Final = 56
-"""Of a lane."""
-_MIDDLE: Final = HEIGHT_PX // 2
-_GLYPH_PX: Final = 26
+_NEAR_PERMILLE: Final = 90
+"""Of the time line: marks that are nearer than this would cover each other, and lie one below the other."""
+_ROWS: Final = {Kind.PEN: "18%", Kind.PAGE: "50%", Kind.BEETLE: "82%"}
+"""Where the three buttons' marks lie then; elsewhere all are in the middle."""
+_MIDDLE: Final = "50%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +217,13 @@ def _shape(name: str, /, *content: Content, **attributes: str | int | None) -> M
 
 def _line(finish: PhotoFinish, at: Instant, kind: str) -> Markup:
     x = _at(finish, at)
-    return _shape("line", x1=x, x2=x, y1=0, y2=HEIGHT_PX, class_=kind)
+    return _shape("line", x1=x, x2=x, y1=0, y2="100%", class_=kind)
 
 
 def _clock_lines(finish: PhotoFinish) -> list[Markup]:
     begin, end = _at(finish, finish.opened), _at(finish, finish.guard_end)
     width = f"{float(end[:-1]) - float(begin[:-1]):.3f}%"
-    shapes = [_shape("rect", x=begin, y=0, width=width, height=HEIGHT_PX, class_="guard")]
+    shapes = [_shape("rect", x=begin, y=0, width=width, height="100%", class_="guard")]
     named = (
         ("opened", finish.opened),
         ("countdown", finish.countdown),
@@ -234,34 +235,29 @@ def _clock_lines(finish: PhotoFinish) -> list[Markup]:
 
 def _scale(finish: PhotoFinish) -> Markup:
     """The names of the clock's instants over the lanes, in two rows, so that near ones do not meet."""
-    labels = [(finish.opened, "opens", 14), (finish.countdown, "countdown", 30)]
-    labels.append((finish.closed, "close", 14) if finish.closed is not None else (finish.ended, "over", 14))
+    labels = [(finish.opened, "opens, guard", "1rem"), (finish.countdown, "countdown", "2.2rem")]
+    labels.append(
+        (finish.closed, "close", "1rem") if finish.closed is not None else (finish.ended, "over", "1rem")
+    )
     texts = []
     for at, words, y in labels:
         if at is not None:
             x = _at(finish, at)
             side = "end" if float(x[:-1]) > 80 else "start"
             texts.append(_shape("text", words, x=x, y=y, text_anchor=side))
-    return _shape("svg", *texts, class_="scale", height=36, width="100%", aria_hidden="true")
+    return _shape("svg", *texts, class_="scale", height="2.6rem", width="100%", aria_hidden="true")
 
 
 def _lane(finish: PhotoFinish, lane: Lane) -> Markup:
     held = []
     marks = []
-    for mark in lane.marks:
+    for mark, y in zip(lane.marks, _heights(finish, lane.marks), strict=True):
         begin_x, end_x = _at(finish, mark.at), _at(finish, finish.held_until(mark))
-        held.append(
-            _shape(
-                "line", x1=begin_x, x2=end_x, y1=_MIDDLE, y2=_MIDDLE, class_=f"held {_colour(mark.button)}"
-            )
-        )
-        marks += _mark(finish, mark)
+        held.append(_shape("line", x1=begin_x, x2=end_x, y1=y, y2=y, class_=f"held {_colour(mark.button)}"))
+        marks.append(_shape("svg", *_mark(mark), x=begin_x, y=y, class_="mark"))
     if lane.bot and lane.locked_at is not None:
-        marks.append(
-            _shape(
-                "circle", cx=_at(finish, lane.locked_at), cy=_MIDDLE, r=6, class_=f"bot {_colour(lane.throw)}"
-            )
-        )
+        dot = _shape("circle", r=".4rem", class_=f"bot {_colour(lane.throw)}")
+        marks.append(_shape("svg", dot, x=_at(finish, lane.locked_at), y=_MIDDLE, class_="mark"))
     picture = _shape(
         "svg",
         *_clock_lines(finish),
@@ -269,7 +265,7 @@ def _lane(finish: PhotoFinish, lane: Lane) -> Markup:
         *held,
         *marks,
         class_="lane",
-        height=HEIGHT_PX,
+        height="5.2rem",
         width="100%",
         aria_hidden="true",
     )
@@ -283,39 +279,43 @@ def _lane(finish: PhotoFinish, lane: Lane) -> Markup:
     return element("div", who, picture, class_="row won" if lane.won else "row")
 
 
-def _mark(finish: PhotoFinish, mark: Mark) -> list[Markup]:
-    x = _at(finish, mark.at)
+def _heights(finish: PhotoFinish, marks: Sequence[Mark]) -> list[str]:
+    """Where in its lane each mark lies: in the middle, or in its button's row if another's is near."""
+    near = (finish.last - finish.first) * _NEAR_PERMILLE // 1000
+    heights = []
+    for mark in marks:
+        crowded = any(other.button is not mark.button and abs(other.at - mark.at) < near for other in marks)
+        heights.append(_ROWS[mark.button] if crowded and mark.button is not None else _MIDDLE)
+    return heights
+
+
+def _upright(half: str, kind: str) -> Markup:
+    return _shape("line", y1=f"-{half}", y2=half, class_=kind)
+
+
+def _mark(mark: Mark) -> list[Markup]:
+    """What stands about the instant of a press, as large as letters are."""
     colour = _colour(mark.button)
     if mark.fate == BOUNCE:
-        return [_shape("line", x1=x, x2=x, y1=_MIDDLE - 6, y2=_MIDDLE + 6, class_=f"bounce {colour}")]
-    shapes = [_shape("line", x1=x, x2=x, y1=_MIDDLE - 12, y2=_MIDDLE + 12, class_=f"press {colour}")]
+        return [_upright(".4rem", f"bounce {colour}")]
+    shapes = [_upright(".75rem", f"press {colour}")]
     if mark.button is not None:
         shapes.append(
             _shape(
                 "use",
                 href=f"/kinds.svg#{mark.button.value}",
-                x=x,
-                y=_MIDDLE - _GLYPH_PX // 2,
-                width=_GLYPH_PX,
-                height=_GLYPH_PX,
-                transform=f"translate({-_GLYPH_PX // 2} 0)",
+                x="-.8rem",
+                y="-.8rem",
+                width="1.6rem",
+                height="1.6rem",
                 class_=f"{colour}{'' if mark.fate == THROWN else ' faint'}",
             )
         )
     if mark.fate == THROWN:
-        shapes.append(_shape("circle", cx=x, cy=_MIDDLE, r=18, class_=f"thrown {colour}"))
+        shapes.append(_shape("circle", r="1.1rem", class_=f"thrown {colour}"))
     elif mark.fate not in (REPLACED, HIDDEN, SEATED):
-        for sign in (-1, 1):
-            shapes.append(
-                _shape(
-                    "line",
-                    x1=x,
-                    x2=x,
-                    y1=_MIDDLE - 16,
-                    y2=_MIDDLE + 16,
-                    class_=f"cross {'down' if sign < 0 else 'up'}",
-                )
-            )
+        shapes.append(_shape("line", x1="-.7rem", x2=".7rem", y1="-.7rem", y2=".7rem", class_="cross"))
+        shapes.append(_shape("line", x1="-.7rem", x2=".7rem", y1=".7rem", y2="-.7rem", class_="cross"))
     return shapes
 
 
@@ -337,8 +337,9 @@ def _glyph(kind: Kind) -> Markup:
 def _key() -> Markup:
     return element(
         "p",
-        "In a ring: counted. Faint: replaced. Struck through: did not count. "
-        "A short stroke: a bounce of the contact. The bar behind a mark: how long the contact stayed closed.",
+        "Shaded: the guard, in which no press counts. In a ring: counted. Faint: replaced. "
+        "Struck through: did not count. A short stroke: a bounce of the contact. "
+        "The bar behind a mark: how long the contact stayed closed.",
         class_="dim small",
     )
 

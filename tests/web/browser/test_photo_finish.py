@@ -47,7 +47,15 @@ def test_a_visitor_finds_a_round(
         assert ring is not None
         assert lane is not None
         share = (ring["x"] + ring["width"] / 2 - lane["x"]) / lane["width"]
-        assert share == pytest.approx((1.37) / 7.0, abs=0.01)
+        assert share == pytest.approx(1.37 / (6.0 * 13 / 12), abs=0.01)
+        # Two buttons at once: neither mark lies on the other.
+        pen, beetle = (
+            page.locator(".row").nth(1).locator(f"svg.lane use.{each}").first.bounding_box()
+            for each in ("pen", "beetle")
+        )
+        assert pen is not None
+        assert beetle is not None
+        assert beetle["y"] >= pen["y"] + pen["height"]
         assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
         assert faults(opened) == []
         page.go_back()
