@@ -39,10 +39,16 @@ def test_after_a_match() -> None:
         assert "the pin library has no stamps" in body
         assert "bounce of a switch" in body
         assert "2 edges never came" in body
-        assert "Nothing is unfair" not in body
+        assert "No press was judged unfairly" not in body
         answer = served.browser().get("/fairness.json").json
         assert answer["report"] == told
         assert len(answer["shortcomings"]) == 1
+
+
+def test_nothing_was_wrong() -> None:
+    """A table without shortcomings says of the presses, not of itself, that they were judged fairly."""
+    with serving(fairness=lambda: (report(), [])) as served:
+        assert "No press was judged unfairly" in served.browser().get("/fairness").body.decode()
 
 
 def test_a_table_without_figures_has_no_such_page() -> None:

@@ -71,7 +71,7 @@ def fairness_html(name: str, report: Mapping[str, Any] | None, shortcomings: Seq
 
 def _verdict(shortcomings: Sequence[str]) -> Markup:
     if not shortcomings:
-        return element("p", "Nothing is unfair.", class_="note")
+        return element("p", "No press was judged unfairly, and nothing came near it.", class_="note")
     return element(
         "ul",
         *(element("li", f"{each[:1].upper()}{each[1:]}.", class_="note") for each in shortcomings),

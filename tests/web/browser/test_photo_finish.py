@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from heek.cli.photo_finishes import ReplayedMatches
+from heek.clock import MILLISECOND
+from heek.fairness.figures import Fairness
+from heek.kinds import Kind
 from heek.simulator.runner import simulate
 from heek.simulator.story import read
 from tests.web.browser.conftest import LAPTOP, PHONE, Opener
@@ -63,3 +66,17 @@ def test_a_visitor_finds_a_round(
         page.wait_for_selector("body[data-link=live]")
         page.goto("about:blank")
     photos.close()
+
+
+def test_figures_of_fairness_fit_a_phone(open_page: Opener) -> None:
+    """Every column of both tables is in sight on a phone held upright."""
+    figures = Fairness("callback")
+    figures.closed(0, 1, Kind.BEETLE)
+    figures.judged(0, 4 * MILLISECOND)
+    told = figures.report((1,), {})
+    with serving(fairness=lambda: (told, [])) as served:
+        page = open_page(f"http://127.0.0.1:{served.port}/", viewport=PHONE).page
+        page.goto(f"http://127.0.0.1:{served.port}/fairness")
+        hidden = "[...document.querySelectorAll('.wide')].map(each => each.scrollWidth - each.clientWidth)"
+        assert page.evaluate(hidden) == [0, 0]
+        page.goto("about:blank")
