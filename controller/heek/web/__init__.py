@@ -14,6 +14,8 @@ What a browser can ask, all on one origin and without CORS; answers are JSON unl
     has changed for this browser. `beat`: `{"now": seconds}`, every 5 s.
 `GET /photofinish`, `/photofinish/MATCH`, `/photofinish/MATCH/ROUND`
     Pages: the matches that are over and kept, a match's rounds, and who pressed when in one of them.
+`GET /fairness`, `/fairness.json`
+    How fair the table has been since it started: a page, and the same for programs with what is wrong.
 `GET /healthz`
     `{"ok": true}` while the server turns.
 `POST /contacts` `{"seat", "button", "closed", "hand", "n"}`
