@@ -70,7 +70,10 @@ def test_the_example_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_boot_settings_of_a_file(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What config.txt needs follows the file: its own pins, and LEDs that are lit by a low line kept high."""
+    """What config.txt needs follows the file: its own pins, and LEDs that are lit by a low line kept high.
+
+    And it says that the file is where to change it.
+    """
     table.write_text(
         MOCK + "led_active_high = false\n[[station]]\nseat = 1\nled = 18\n[[station]]\nseat = 2\nled = 19\n"
     )
@@ -78,6 +81,8 @@ def test_the_boot_settings_of_a_file(table: Path, capsys: pytest.CaptureFixture[
     said = capsys.readouterr().out
     assert "gpio=18-19=op,dh,pu\n" in said
     assert "gpio=4,8,17,24-25,27=ip,pu\n" in said
+    assert "# Made from a table's configuration by `heek config boot FILE`; edit that.\n" in said
+    assert "pin_map.py" not in said
 
 
 def test_an_action_is_needed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,5 +57,10 @@ def run_boot(arguments: argparse.Namespace) -> int:
     from heek.wiring.documents import boot_settings
 
     config = load(arguments.file)
-    print(boot_settings(config.wired, led_active_high=config.stations.led_active_high), end="")
+    settings = boot_settings(
+        config.wired,
+        led_active_high=config.stations.led_active_high,
+        provenance="Made from a table's configuration by `heek config boot FILE`; edit that.",
+    )
+    print(settings, end="")
     return OK

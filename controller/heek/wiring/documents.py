@@ -119,8 +119,15 @@ def _header_rows(stations: Sequence[StationPins]) -> Iterator[str]:
         )
 
 
-def boot_settings(stations: Sequence[StationPins] = DEFAULT_STATIONS, *, led_active_high: bool = True) -> str:
+def boot_settings(
+    stations: Sequence[StationPins] = DEFAULT_STATIONS,
+    *,
+    led_active_high: bool = True,
+    provenance: str = _PROVENANCE,
+) -> str:
     """What the Pi's boot partition needs for these stations, to be included by its config.txt.
+
+    `provenance`, one line, says in it what it was made from.
 
     One polarity for all LEDs, as the configuration has one: a table with LEDs of both would need a key for
     each seat, here and there.
@@ -130,7 +137,7 @@ def boot_settings(stations: Sequence[StationPins] = DEFAULT_STATIONS, *, led_act
     level, pull, drive = ("low", "down", "dl,pd") if led_active_high else ("high", "up", "dh,pu")
     return f"""\
 # Boot settings of the Ahyoheek table (see firmware/README.md).
-# {_PROVENANCE}
+# {provenance}
 [all]
 # The OLED: I2C on pins 3 and 5, at 400 kHz so that a frame takes 23 ms and not 93.
 dtparam=i2c_arm=on
