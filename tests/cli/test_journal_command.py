@@ -229,6 +229,15 @@ def test_no_journal(action: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_in_the_journals_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is called what it is: the disk is not at fault."""
+    (tmp_path / FILE).mkdir()
+    assert main(["journal", "verify", "--state-dir", str(tmp_path)]) == FAILED
+    assert capsys.readouterr().err == (
+        f"heek: {tmp_path / FILE}: is a folder, so it is no journal; move it aside\n"
+    )
+
+
 def test_looking_changes_nothing(played: tuple[Path, list[str]]) -> None:
     """After show and verify the folder holds the same files with the same bytes."""
     folder, _ = played

@@ -25,7 +25,7 @@ def add_to(commands: Any) -> None:
         type=Path,
         nargs="?",
         metavar="DIR",
-        help="the same, or a journal's file; default: the platform's",
+        help="in place of both options: the table's state folder, or a journal's file",
     )
     show = actions.add_parser("show", parents=[where], help="the events, one a line")
     show.add_argument("--after", type=_number, default=0, metavar="SEQ", help="only events after this number")

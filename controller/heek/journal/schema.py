@@ -135,6 +135,11 @@ def check_version(db: sqlite3.Connection, file: Path) -> int:
 def trouble(file: Path, error: sqlite3.Error) -> JournalError:
     """What SQLite refused, with what to do about it."""
     text = str(error)
+    if file.is_dir():
+        return JournalError(f"{file}: is a folder, so it is no journal; move it aside")
+    if "decode" in text:
+        # SQLite would tell the whole text.
+        return damaged(file, "it has a text that is no UTF-8")
     if "locked" in text or "busy" in text:
         remedy = "another program has it open; close that program (an SQLite browser?)"
     elif "readonly" in text or "unable to open" in text:
