@@ -13,6 +13,7 @@ from heek.cli import FAILED, OK, doctoring, main
 from heek.doctor.findings import Finding, Mark, document, text_lines, verdict
 from heek.doctor.machine import callback_lateness
 from heek.journal.lock import FolderLock
+from tests.cli.commands import shell
 
 FINDINGS = [
     Finding("pins", "chip", Mark.OK, "gpiochip0"),
@@ -47,6 +48,14 @@ def test_a_wrong_configuration_is_found(table: Path, capsys: pytest.CaptureFixtu
     (mistake,) = [each for each in said["findings"] if each["what"].startswith("configuration")]
     assert mistake["mark"] == "wrong"
     assert mistake["found"].startswith(f"{table}:7: ")
+
+
+@pytest.mark.parametrize("mistakes", [1, 90])
+def test_a_reader_that_has_read_enough_changes_no_verdict(table: Path, mistakes: int) -> None:
+    """Output that nobody reads, in one piece or in several: what is wrong is wrong all the same."""
+    table.write_text(table.read_text() + "".join(f"nonsense_{number} = 1\n" for number in range(mistakes)))
+    run = shell(f'{{ $HEEK doctor --config {table}; echo "code $?" >&2; }} | true')
+    assert run.stderr == b"code 1\n"
 
 
 def test_without_a_configuration_the_standard_table_is_looked_at(

@@ -75,6 +75,29 @@ def test_where_there_is_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFi
     assert "no match has ended yet" in line
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("'{'", "the figures of fairness are damaged; play a match to its end"),
+        ("'[]'", "the figures of fairness are damaged; play a match to its end"),
+        ("""'{"fairness":1}'""", "the figures of fairness are damaged; play a match to its end"),
+        ("CAST(x'7bff' || body AS TEXT)", "is damaged (it has a text that is no UTF-8)"),
+    ],
+)
+def test_figures_that_are_damaged(
+    body: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is no report is one line that does not repeat it."""
+    play(tmp_path)
+    with sqlite3.connect(tmp_path / "journal.sqlite3") as db:
+        db.execute(f"UPDATE fairness SET body = {body}")
+    db.close()
+    assert doctor(tmp_path) == FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
+    assert "late_deliveries" not in line
+
+
 def test_the_last_figures_of_fifty_runs_are_kept(tmp_path: Path) -> None:
     """Each start of the table has a row of its own, replaced at every match's end; old rows go."""
     for run in range(3):

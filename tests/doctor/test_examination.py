@@ -257,6 +257,12 @@ TROUBLES: dict[str, tuple[Change, str, Mark, str]] = {
         Mark.WRONG,
         "lies in memory (overlay)",
     ),
+    "a folder below /proc": (
+        with_file("proc/mounts", "/dev/mmcblk0p2 / ext4 rw 0 0\nproc /var/lib proc rw 0 0\n"),
+        "system: state folder",
+        Mark.WRONG,
+        "in a file system of the kernel's (proc)",
+    ),
     "somebody else's folder": (
         with_parts(writable=lambda _folder: False),
         "system: state folder",
@@ -342,6 +348,13 @@ def test_each_trouble_is_the_one_thing_that_is_not_fine(tmp_path: Path, trouble:
     """One thing taken away or broken: that line says so with a remedy, and no other line complains."""
     change, what, mark, said = TROUBLES[trouble]
     assert said in only(change(tmp_path), what, mark).found
+
+
+def test_a_missing_group_is_named_in_what_to_do(tmp_path: Path) -> None:
+    """The command can be typed as it stands: the groups that are missing, and this user."""
+    finding = found(board(tmp_path, groups=frozenset({"dialout"})))["system: groups"]
+    assert finding.mark is Mark.WRONG
+    assert "sudo usermod -aG gpio,i2c $USER," in finding.remedy
 
 
 def test_a_chip_that_is_not_there(tmp_path: Path) -> None:

@@ -31,8 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not hasattr(arguments, "run"):
         _parser().print_help()
         return MISTAKE
+    code: int = OK
+    arguments.found = code
     try:
-        code: int = arguments.run(arguments)
+        code = arguments.run(arguments)
         sys.stdout.flush()
     except (ConfigError, StoryError) as error:
         print(error, file=sys.stderr)
@@ -41,9 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"heek: {error}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:
-        # Whoever read our output has read enough.
+        # Whoever read our output has read enough. What a command had found until then stays found.
         _give_up_output()
-        return OK
+        return code or int(arguments.found)
     except OSError as error:
         if error.filename is not None or error.errno not in _OUTPUT_FULL:
             raise

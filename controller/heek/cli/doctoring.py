@@ -46,12 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
     from heek.doctor.machine import this_machine
 
     findings = list(examine(case_of(arguments.config, this_machine())))
+    arguments.found = FAILED if verdict(findings) is Mark.WRONG else OK
     if arguments.json:
         machine_output()
         print(json.dumps(document(findings), ensure_ascii=False, indent=1))
     else:
         print("\n".join(text_lines(findings)))
-    return FAILED if verdict(findings) is Mark.WRONG else OK
+    return int(arguments.found)
 
 
 def _fairness(arguments: argparse.Namespace) -> int:
@@ -73,14 +74,20 @@ def _fairness(arguments: argparse.Namespace) -> int:
         raise JournalError(
             f"{folder}: no match has ended yet whose figures are kept; play one, and ask again"
         )
-    report = json.loads(kept.body)
-    wrong = shortcomings(report, config.ahyoheek.settle / MILLISECOND)
+    try:
+        report = json.loads(kept.body)
+        wrong = shortcomings(report, config.ahyoheek.settle / MILLISECOND)
+        told = lines(report)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        raise JournalError(
+            f"{folder}: the figures of fairness are damaged; play a match to its end, which writes new ones"
+        ) from None
     if arguments.json:
         machine_output()
         print(json.dumps({"report": report, "shortcomings": wrong}, indent=1))
     else:
         verdict = [f"wrong: {each}" for each in wrong] or ["nothing is unfair"]
-        print("\n".join([*lines(report), "", *verdict]))
+        print("\n".join([*told, "", *verdict]))
     return FAILED if wrong else OK
 
 

@@ -44,6 +44,8 @@ THROTTLED: Final[dict[int, str]] = {
 NEEDED_GROUPS: Final = {"gpio": "pins", "i2c": "the OLED's bus", "dialout": "serial ports"}
 
 VOLATILE: Final = ("overlay", "tmpfs", "ramfs", "squashfs")
+KERNELS_OWN: Final = ("proc", "sysfs", "devpts", "cgroup2", "debugfs", "securityfs")
+"""File systems that hold no files, though root may seem to write there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,13 +238,14 @@ def _lines(case: Case) -> Iterator[Finding]:
         )
     if len(told) < len(users):
         yield Finding(
-            "pins", "lines", Mark.WARNING, f"{len(users) - len(told)} lines could not be asked", _GROUP
+            "pins", "lines", Mark.WARNING, f"{len(users) - len(told)} lines could not be asked", _join("gpio")
         )
     elif not held:
         yield Finding("pins", "lines", Mark.OK, f"all {len(users)} are free: GPIO {ranges(users)}")
 
 
-_GROUP: Final = "put the user into the group: sudo usermod -aG GROUP USER, and log in anew"
+def _join(*groups: str) -> str:
+    return f"put this user in: sudo usermod -aG {','.join(groups)} $USER, and log in anew"
 
 
 def _groups(case: Case) -> Iterator[Finding]:
@@ -261,9 +264,10 @@ def _groups(case: Case) -> Iterator[Finding]:
         del needed["dialout"]
     if all(display.driver == "dummy" for display in case.config.displays):
         del needed["i2c"]
-    missing = [f"{name} ({why})" for name, why in needed.items() if name not in case.machine.groups]
+    missing = {name: why for name, why in needed.items() if name not in case.machine.groups}
     if missing:
-        yield Finding("system", "groups", Mark.WRONG, f"this user is not in {', '.join(missing)}", _GROUP)
+        named = ", ".join(f"{name} ({why})" for name, why in missing.items())
+        yield Finding("system", "groups", Mark.WRONG, f"this user is not in {named}", _join(*missing))
     else:
         yield Finding("system", "groups", Mark.OK, f"this user is in {', '.join(needed)}")
 
@@ -470,6 +474,14 @@ def _disk(case: Case) -> Iterator[Finding]:
             f"{folder} lies in memory ({kind}): everything is lost with the power",
             "switch the overlay file system off (raspi-config), or give the folder a partition of its own",
         )
+    elif kind in KERNELS_OWN:
+        yield Finding(
+            "system",
+            "state folder",
+            Mark.WRONG,
+            f"{folder} lies in a file system of the kernel's ({kind}), which keeps no files",
+            "name another table.state_dir",
+        )
     elif not machine.writable(folder):
         yield Finding(
             "system",
@@ -649,4 +661,4 @@ LOOKS: Final[tuple[Look, ...]] = (
     _journal,
     _port,
 )
-"""In this order. `heek doctor --fairness` is to be another list beside it: a table's own figures."""
+"""In this order."""
