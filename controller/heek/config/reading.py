@@ -358,6 +358,7 @@ class _Reading:
     def stations(self, value: object) -> tuple[StationPins, ...]:
         before = len(self.mistakes)
         wired: dict[int, tuple[Place, StationPins]] = {}
+        unknown: list[str] = []
         tables = self.tables("station", value)
         for place, words, values in tables:
             seat = values.setdefault("seat", 0)
@@ -367,11 +368,14 @@ class _Reading:
                 self.mistake(
                     (*place, "seat"), f"{words}: seat: seat {seat} has a station already; remove one"
                 )
-            elif seat is not None and None not in values.values():
+            elif seat is not None:
                 standard = next(pins for pins in DEFAULT_STATIONS if pins.seat == seat)
+                pins = {role: values.get(role, pin) for role, pin in standard.roles}
+                # What is no number is told already; the other pins are looked at all the same.
+                unknown += [f"seat {seat} {role}:" for role, pin in pins.items() if pin is None]
                 wired[seat] = (
                     place,
-                    StationPins(seat, *(values.get(role, pin) for role, pin in standard.roles)),
+                    StationPins(seat, *(_NO_PIN if pin is None else pin for pin in pins.values())),
                 )
         if value is None:
             return DEFAULT_STATIONS
@@ -380,6 +384,8 @@ class _Reading:
             self.mistake(("station",), f"station: {count}; two to five [[station]] make a table")
         stations = tuple(wired[seat][1] for seat in sorted(wired))
         for text in check_pins(stations):
+            if text.startswith(tuple(unknown)):
+                continue
             self.mistakes.append(_Mistake(self.line_of_pin(text, wired), f"[[station]] {text}"))
         return stations
 
@@ -412,6 +418,8 @@ class _Reading:
             displays.append(display)
         return tuple(displays)
 
+
+_NO_PIN: Final = -1
 
 _DISPLAY: Final[tuple[Key, ...]] = ARRAYS["display"]
 
