@@ -11,9 +11,11 @@ import pytest
 
 from heek.cli import FAILED, OK, lamps, main
 from heek.config.lamp_wiring import lamp_wiring
+from heek.errors import BackendError, ConfigError
 from heek.journal.lock import FolderLock, holder
 from heek.stations import gpio
 from heek.wiring.pin_map import DEFAULT_STATIONS
+from tests.cli.commands import heek
 
 LEDS = tuple(sorted(station.led for station in DEFAULT_STATIONS))
 
@@ -139,10 +141,14 @@ def test_a_lamp_that_stays_lit_is_a_failure(pins: Pins, capsys: pytest.CaptureFi
 
 
 @pytest.mark.usefixtures("pins")
-def test_pins_that_hang_are_given_up(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("hanging", "named"),
+    [("heek.stations.gpio.put_out", "the pins"), ("heek.config.lamp_wiring.load", "table.toml")],
+)
+def test_what_hangs_is_given_up(
+    hanging: str, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A call that does not come back ends the process by itself with 1, whoever waits for it."""
+    """What does not come back ends the process with 1, whoever waits for it, and is named."""
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
     monkeypatch.setattr(lamps, "PATIENCE_S", 0.02)
@@ -151,12 +157,20 @@ def test_pins_that_hang_are_given_up(
     def hang(*_: object, **__: object) -> list[str]:
         while not ended and time.monotonic() < release:
             os.sched_yield()
-        return []
+        raise ConfigError("it came back") if named == "table.toml" else BackendError("it came back")
 
-    monkeypatch.setattr(gpio, "put_out", hang)
-    main(["lamps", "off"])
+    monkeypatch.setattr(hanging, hang)
+    main(["lamps", "off", "--config", "table.toml"])
     assert ended == [FAILED]
-    assert "did not answer within 0.02 s" in capsys.readouterr().err
+    assert f"heek: lamps: {named} did not answer within 0.02 s\n" in capsys.readouterr().err
+
+
+def test_a_file_that_does_not_end_is_no_configuration() -> None:
+    """A device in a file's place is refused by its size, at once, and is not called a pin that hangs."""
+    done = heek("lamps", "off", "--config", "/dev/zero")
+    assert b"/dev/zero: is larger than" in done.stderr
+    assert b"the LEDs of the pin map are taken" in done.stderr
+    assert b"did not answer" not in done.stderr
 
 
 def test_who_holds_a_folder(tmp_path: Path) -> None:

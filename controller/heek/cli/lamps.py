@@ -36,22 +36,24 @@ def add_to(commands: Any) -> None:
 
 def run_off(arguments: argparse.Namespace) -> int:
     """Put the LEDs out; 1 if one may still be lit. Raises BackendError if the pins cannot be had."""
-    watchdog = threading.Timer(PATIENCE_S, _give_up)
+    awaited = [str(arguments.config)]
+    watchdog = threading.Timer(PATIENCE_S, _give_up, (awaited,))
     watchdog.daemon = True
     watchdog.start()
     try:
-        return _put_out(arguments.config)
+        return _put_out(arguments.config, awaited)
     finally:
         watchdog.cancel()
 
 
-def _put_out(file: Path | None) -> int:
+def _put_out(file: Path | None, awaited: list[str]) -> int:
     from heek.clock import RealClock
     from heek.config.lamp_wiring import lamp_wiring
     from heek.journal.lock import holder
     from heek.stations.gpio import open_factory, put_out
 
     wiring = lamp_wiring(file)
+    awaited[:] = ["the pins"]
     if wiring.note:
         print(f"heek: lamps: {wiring.note}", file=sys.stderr)
     if wiring.backend == "mock":
@@ -72,7 +74,7 @@ def _put_out(file: Path | None) -> int:
     return FAILED if troubles else OK
 
 
-def _give_up() -> None:
-    """On the timer's thread: the pins hang, and nobody may wait for them."""
-    print(f"heek: lamps: the pins did not answer within {PATIENCE_S:g} s", file=sys.stderr, flush=True)
+def _give_up(awaited: list[str]) -> None:
+    """On the timer's thread: what is awaited hangs, and nobody may wait for it."""
+    print(f"heek: lamps: {awaited[0]} did not answer within {PATIENCE_S:g} s", file=sys.stderr, flush=True)
     os._exit(FAILED)

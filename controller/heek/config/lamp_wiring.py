@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heek.config.reading import load
+from heek.config.reading import MAX_BYTES, load
 from heek.config.values import default_state_dir
 from heek.errors import ConfigError
 from heek.wiring.pin_map import DEFAULT_STATIONS, USABLE
@@ -41,7 +41,9 @@ def lamp_wiring(path: Path | None) -> LampWiring:
     except ConfigError as error:
         first = str(error).splitlines()[0]
         try:
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
+            # Bounded, as a device that is given for a file by mistake does not end.
+            with path.open("rb") as file:
+                table = tomllib.loads(file.read(MAX_BYTES).decode("utf-8-sig"))
         except (OSError, ValueError):
             return _salvaged({}, f"{first}; the LEDs of the pin map are taken")
         return _salvaged(table, f"{first}; what it says of LEDs is taken all the same")
