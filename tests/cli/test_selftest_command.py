@@ -62,6 +62,26 @@ def test_a_walk_that_is_left(table: Path) -> None:
     ]
 
 
+def test_a_line_that_is_not_understood_is_said_not_to_be(table: Path) -> None:
+    """Slips are answered with the question again, and lines that are understood are not."""
+    slips = ("press 1 pen", "foo bar", "press 9 pen", "", "s")
+    run = heek("selftest", "--config", str(table), send=typed(*slips))
+    said = run.stdout.decode().splitlines()
+    refused = [line for line in said if "no answer" in line]
+    assert (
+        refused
+        == ["That is no answer here. Seat 1: press page (the middle button) once, and let it go. [s: skip]"]
+        * 3
+    )
+    assert said[-2] == "skipped     seat 1 page"
+
+
+def test_a_wrong_button_is_named_at_once(table: Path) -> None:
+    """While it is held down there is something to read: which one it is."""
+    run = heek("selftest", "--config", str(table), send=typed("press 2 beetle"))
+    assert "That was seat 2 beetle; let it go." in run.stdout.decode().splitlines()
+
+
 @pytest.mark.parametrize("typed_from", ["<&-", "0>/dev/null"])
 def test_nobody_can_type(typed_from: str, table: Path) -> None:
     """Closed, or open for writing alone: the walk ends as if nothing more was typed."""

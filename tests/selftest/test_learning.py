@@ -76,7 +76,7 @@ def test_a_button_on_an_leds_line_is_a_mistake() -> None:
     learning = learned(Person(lambda where, _time: clean(clash[where])))
     assert any("GPIO22 is already used by seat 1 led" in mistake for mistake in learning.mistakes())
     alone = learned(Person(lambda where, _time: clean(LINES[where])), seats=(1,))
-    assert alone.mistakes() == ["1 stations were learned; two to five make a table"]
+    assert alone.mistakes() == ["1 station was learned; two to five make a table"]
 
 
 def test_quit_leaves_it_unfinished() -> None:

@@ -96,7 +96,12 @@ def converse(
     source: Source,
     show: Callable[[Ask], None],
 ) -> None:
-    """Show what is asked and tell what comes, until the course or the source is at its end."""
+    """Show what is asked and tell what comes, until the course or the source is at its end.
+
+    A typed line after which the very same is asked was not understood, and is said not to be.
+    """
+    from heek.selftest.asking import Answer
+
     shown: Ask | None = None
     while not conversation.over:
         ask = conversation.ask
@@ -108,6 +113,12 @@ def converse(
         if what is None:
             return
         conversation.tell(what)
+        if (
+            isinstance(what, Answer)
+            and not conversation.over
+            and replace(conversation.ask, until=None) == shown
+        ):
+            show(replace(shown, text=f"That is no answer here. {shown.text}"))
 
 
 class Desk:

@@ -55,7 +55,8 @@ class Learning:
         """Why what was learned makes no table, a line each; empty if it does."""
         stations = self.stations
         if not 2 <= len(stations) <= 5:
-            return [f"{len(stations)} stations were learned; two to five make a table"]
+            count = "1 station was" if len(stations) == 1 else f"{len(stations)} stations were"
+            return [f"{count} learned; two to five make a table"]
         return check_pins(stations)
 
     def course(self) -> Course:

@@ -176,7 +176,12 @@ class Walk:
 
     def _open_again(self, where: tuple[Seat, Kind]) -> Course:
         """Wait until a contact that was pressed is open and still."""
-        ask = Ask("…", ("…",), takes_answers=False, until=self._now + HELD)
+        ask = Ask(
+            f"That was {name_of(where)}; let it go.",
+            (f"SEAT {where[0]}", "LET GO"),
+            takes_answers=False,
+            until=self._now + HELD,
+        )
         quiet_at = self._now + SETTLED
         while (
             ask.until is not None
