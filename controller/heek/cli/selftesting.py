@@ -312,7 +312,7 @@ def _learn(arguments: argparse.Namespace, config: Config, clock: Clock, say: Cal
     from heek.selftest.asking import Conversation
     from heek.selftest.learning import Learning
     from heek.stations.gpio import LineWatch, open_factory
-    from heek.wiring.pin_map import DEFAULT_STATIONS, USABLE
+    from heek.wiring.pin_map import USABLE
 
     factory = open_factory(config.stations.backend, config.stations.pin_factory, clock)
     mock = config.stations.backend == "mock"
@@ -327,10 +327,7 @@ def _learn(arguments: argparse.Namespace, config: Config, clock: Clock, say: Cal
     try:
         for number, reason in watch.refused.items():
             say(f"GPIO{number} cannot be watched: {reason}")
-        standard = {station.seat: station for station in (*DEFAULT_STATIONS, *config.wired)}
-        learning = Learning(
-            sorted(standard), tuple(standard.values()), now=clock.now(), closed=watch.closed()
-        )
+        learning = Learning(config.seat_numbers, config.wired, now=clock.now(), closed=watch.closed())
         desk.listen()
         converse(Conversation(learning.course()), desk, lambda ask: say(ask.text))
     finally:
