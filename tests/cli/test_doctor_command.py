@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heek.cli import FAILED, OK, doctoring, main
+from heek.cli import FAILED, OK, journal_place, main
 from heek.doctor.findings import Finding, Mark, document, text_lines, verdict
 from heek.doctor.machine import callback_lateness
 from heek.journal.lock import FolderLock
@@ -62,7 +62,7 @@ def test_without_a_configuration_the_standard_table_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No file named and none in the unit's place: a warning says so; with one there, that is taken."""
-    monkeypatch.setattr(doctoring, "INSTALLED", tmp_path / "table.toml")
+    monkeypatch.setattr(journal_place, "INSTALLED", tmp_path / "table.toml")
     main(["doctor"])
     assert "warning  table: configuration" in capsys.readouterr().out
     (tmp_path / "table.toml").write_text('[stations]\nbackend = "mock"\n')

@@ -131,6 +131,21 @@ def test_the_installed_tables_journal_is_the_default(
     assert main(["doctor", "--fairness", "--state-dir", str(tmp_path / "state")]) == OK
 
 
+def test_a_folder_that_is_closed_to_us_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Where /etc/heek may not be looked into, the platform's folder is meant, and said to have no journal."""
+
+    class Closed(type(Path())):  # type: ignore[misc]
+        def exists(self, **_: object) -> bool:
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(journal_place, "INSTALLED", Closed("/etc/heek/table.toml"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert main(["journal", "verify"]) == FAILED
+    assert str(tmp_path) in capsys.readouterr().err
+
+
 def test_a_configuration_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file with a mistake is one message and code 2, as everywhere."""
     (tmp_path / "t.toml").write_text("[stations]\nbackend = 3\n")

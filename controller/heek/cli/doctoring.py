@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from heek.cli import FAILED, OK, machine_output
-from heek.cli.journal_place import INSTALLED, journal_of
+from heek.cli.journal_place import INSTALLED, installed, journal_of
 from heek.clock import MILLISECOND
 from heek.errors import ConfigError
 
@@ -65,7 +65,7 @@ def _fairness(arguments: argparse.Namespace) -> int:
     from heek.fairness.findings import lines, shortcomings
     from heek.journal import read_journal
 
-    file = arguments.config or (INSTALLED if INSTALLED.exists() else None)
+    file = arguments.config or installed()
     config: Config = from_text(STANDARD, "the standard table") if file is None else load(file)
     folder = journal_of(arguments)
     with read_journal(folder) as journal:
@@ -96,8 +96,7 @@ def case_of(file: Path | None, machine: Any) -> Any:
     from heek.config import from_text, load
     from heek.doctor.examination import Case
 
-    if file is None and INSTALLED.exists():
-        file = INSTALLED
+    file = file or installed()
     mistakes: tuple[str, ...] = ()
     config = None
     if file is not None:

@@ -10,6 +10,14 @@ INSTALLED: Final = Path("/etc/heek/table.toml")
 """The configuration that the unit runs: taken where none is named, if it is there."""
 
 
+def installed() -> Path | None:
+    """The configuration that the unit runs; None if there is none, or it is not for us to see."""
+    try:
+        return INSTALLED if INSTALLED.exists() else None
+    except OSError:
+        return None
+
+
 def add_place(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
     """Add `--config` and `--state-dir`, of which one may be given; a third may be added to the group."""
     place = parser.add_mutually_exclusive_group()
@@ -33,5 +41,5 @@ def journal_of(arguments: argparse.Namespace) -> Path:
     named: Path | None = arguments.state_dir or getattr(arguments, "journal", None)
     if named is not None:
         return named
-    config: Path | None = arguments.config or (INSTALLED if INSTALLED.exists() else None)
+    config: Path | None = arguments.config or installed()
     return default_state_dir() if config is None else load(config).table.state_dir
