@@ -18,10 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With several workers all that starts browsers or whole demonstrations runs on one of them, in a row.
 
-    Two browsers at once on two cores make each other late, and what they show with them.
+    Two browsers at once on two cores make each other late, and what they show with them. First of all hooks:
+    xdist reads the groups in this very one.
     """
     for item in items:
         if "browser" in item.path.parts or item.path.name == "test_demo.py":
