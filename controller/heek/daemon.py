@@ -88,13 +88,6 @@ TELLING: Final = (ev.MatchWon, ev.MatchVoid, ev.LateDelivery)
 """With these the figures of fairness are kept, unless a round is open: they count presses by button."""
 
 
-def _stamps(config: Config) -> str:
-    """Where the instants of edges come from; see `Fairness`."""
-    if config.stations.backend != "gpio":
-        return "simulated"
-    return "kernel" if config.stations.pin_factory == "lgpio" else "callback"
-
-
 def _draw_seed() -> bytes:
     return os.urandom(32)
 
@@ -184,7 +177,7 @@ class Daemon:
         ]
         self.kept_fairness: Mapping[str, object] | None = None
         """The figures of fairness at the end of the last match; may be read from any thread."""
-        self._fairness = Fairness(_stamps(config))
+        self._fairness = Fairness(config.stations.stamps)
         self._painting = Painting(self._board, feeds, config, self._clock, self._fairness.reveals.add)
         self._table = RecordedTable(
             self._settings,

@@ -388,9 +388,9 @@ class TableProcess:
 
 def stamps_words(config: Config) -> str:
     """Whose stamps a press has, in words; with the measured error where they are not the kernel's."""
-    if config.stations.backend == "mock":
+    if config.stations.stamps == "simulated":
         return "stamps by the table's own clock"
-    if config.stations.pin_factory == "lgpio":
+    if config.stations.stamps == "kernel":
         return "stamps by the kernel"
     from heek.doctor.machine import callback_lateness, milliseconds
 

@@ -81,6 +81,14 @@ class StationsConfig:
     led_active_high: bool
     led_pwm: bool
 
+    @property
+    def stamps(self) -> str:
+        """Where the instants of edges come from: `kernel`, `callback` (later by as much as that is late),
+        or `simulated`."""
+        if self.backend != "gpio":
+            return "simulated"
+        return "kernel" if self.pin_factory == "lgpio" else "callback"
+
 
 @dataclass(frozen=True, slots=True)
 class DisplayConfig:

@@ -279,7 +279,7 @@ def _stamps(case: Case) -> Iterator[Finding]:
     middle, most = late[len(late) // 2], late[-1]
     p99 = late[min(len(late) - 1, len(late) * 99 // 100)]
     measured = f"{milliseconds(middle)}, p99 {milliseconds(p99)}, at most {milliseconds(most)}"
-    if not case.real or case.config.stations.pin_factory == "lgpio":
+    if case.config.stations.stamps != "callback":
         whose = "by the kernel" if case.real else "by the table's own clock"
         yield Finding("pins", "stamps", Mark.OK, f"stamps {whose}; callbacks come {measured} later")
         return
