@@ -14,7 +14,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from heek.clock import SECOND, Clock
@@ -57,6 +57,14 @@ class KiStatus:
     """When it last answered, by the wall clock; None: not since the start."""
     reason: str = ""
     """Why it is down."""
+    service: str | None = None
+    """The name of the KI that this table is enrolled at; None: at none yet."""
+    claim: str | None = None
+    """The code (`heek.ki.claim`) that an operator is to type in at the KI; None: none is wanted."""
+    trouble: tuple[str, ...] = ()
+    """What an operator should see to, a sentence each: what the KI holds more than this journal, and so on."""
+    counters: Mapping[str, float] = field(default_factory=dict)
+    """What the link has counted since the start, by name."""
 
     @property
     def last(self) -> str | None:

@@ -21,6 +21,9 @@ MARK: Final = 1
 STATUSES: Final[Mapping[str, str]] = {
     "unknown_table": "the KI does not know this table's key",
     "not_enrolled": "the KI takes only tables that are enrolled",
+    "not_operator": "the KI does this for its operator alone",
+    "unknown_code": "no table shows this code",
+    "unknown_match": "the KI holds no such match",
     "malformed": "the KI could not read the request",
     "too_large": "the request is too large for the KI",
     "not_demo": "signing in by a click is for demonstrations alone",

@@ -71,17 +71,26 @@ def sign_introduction(seed: bytes, name: str) -> bytes:
     return signed
 
 
+def sign(message: bytes, seed: bytes) -> bytes:
+    """The Ed25519 signature (64 bytes) of a message that begins with a context of its own."""
+    from nacl.signing import SigningKey
+
+    signed: bytes = SigningKey(seed).sign(message).signature
+    return signed
+
+
 def verify_record(envelope: Envelope, public: bytes) -> bool:
     """Did the holder of this public key (32 bytes) sign the record?"""
-    return _verify(RECORD_CONTEXT + envelope.record, envelope.signature, public)
+    return verify(RECORD_CONTEXT + envelope.record, envelope.signature, public)
 
 
 def verify_introduction(public: bytes, name: str, signature: bytes) -> bool:
     """Did the holder of this public key (32 bytes) sign its introduction under this name?"""
-    return _verify(TABLE_CONTEXT + public + name.encode(), signature, public)
+    return verify(TABLE_CONTEXT + public + name.encode(), signature, public)
 
 
-def _verify(message: bytes, signature: bytes, public: bytes) -> bool:
+def verify(message: bytes, signature: bytes, public: bytes) -> bool:
+    """Did the holder of this public key (32 bytes) sign that message?"""
     from nacl.exceptions import CryptoError
     from nacl.signing import VerifyKey
 

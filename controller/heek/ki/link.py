@@ -23,6 +23,8 @@ class Request(Enum):
     RECORDS = ("/v1/records", 16)
     TABLE = ("/v1/tables", 17)
     PLAYER = ("/v1/demo/players", 18)
+    CLAIM = ("/v1/claims", 19)
+    SYNC = ("/v1/sync", 20)
 
     def __init__(self, path: str, frame_type: int) -> None:
         self.path = path

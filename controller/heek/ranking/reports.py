@@ -34,6 +34,9 @@ HTTP_STATUS: Final = {
     "too_large": 413,
     "not_demo": 403,
     "unknown_player": 404,
+    "not_operator": 403,
+    "unknown_code": 404,
+    "unknown_match": 404,
     "busy": 503,
     "unavailable": 502,
 }
@@ -90,6 +93,8 @@ class Reports:
                     return await self._table(asks, body)
                 case Request.PLAYER:
                     return await self._player(asks, body)
+                case Request.CLAIM | Request.SYNC:
+                    raise RankingRefusal("malformed", "this KI does not answer such questions yet")
         except RecordError as error:
             raise RankingRefusal("malformed", f"the request {error}") from None
 

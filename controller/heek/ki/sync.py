@@ -1,0 +1,202 @@
+"""What table and KI tell each other beside records: who holds what, what players hold, what was corrected.
+
+A table asks (`SYNC`) whenever nothing waits, and now and then. It says which of its results it takes for
+acknowledged, as a **digest**: their count and the xor of their match ids. The KI answers with the digest of
+what it holds from this table. When the two differ the table offers everything again: so a KI that was
+restored from an older backup gets back what it has lost, and what it took late becomes known here.
+
+`inc` and `n` (from 1 within the incarnation, rising) tell the KI's operator of a second table with the same
+key: an incarnation that goes on after another has begun. `boot` and `mono_ms`, the table's monotonic clock
+as it asks, let the KI say when a match was that had no wall clock to go by. They label; they decide nothing.
+
+What comes down are **news**, numbered from 1 for each table without gaps, kept for ever and told from the
+number that the table has on: told twice they change nothing. A kind that a table does not know yet is kept
+and counted, and does nothing. Everything in the answer is signed by the service (`heek.ki.signed_answer`),
+and bound to the very question, so nothing old can be played again.
+
+On the wire. Question: `v` 1, `table` (key id), `name`, `inc`, `n`, `boot`, `mono_ms`, `holds` (count, xor),
+`waiting`, `news` (the highest number that is kept), `players` (KI numbers whose points are wanted), `sig`:
+the table's signature over "heek-sync-1" and the map without it. Answer: `ki` 1, `n` (of the question),
+`holds`, `points`, `now_s` (the KI's wall clock), `news` (a list of [number, kind, fields]), `newest` (the
+highest number there is).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from heek.errors import LinkError, RecordError
+from heek.ki import cbor
+from heek.ki.envelope import KEY_ID_BYTES, sign, verify
+from heek.ki.numbers import is_ki_number
+
+CONTEXT: Final = b"heek-sync-1"
+MOST_PLAYERS: Final = 50
+"""Whose points are asked for at once."""
+MOST_NEWS: Final = 100
+"""In one answer; the table asks on at once."""
+MOST_NEWS_BYTES: Final = 32 * 1024
+
+VOIDED: Final = "voided"
+"""Fields `match` (16 bytes), `reason`: an operator has declared the match void."""
+RESTORED: Final = "restored"
+"""Fields `match` (16 bytes), `reason`: the void was taken back."""
+NAMED: Final = "named"
+"""Fields `player` (KI number), `name`: what the player is called from now on."""
+ERASED: Final = "erased"
+"""Field `player` (KI number): the identity is gone; whatever names it is to be forgotten here too."""
+
+Holds = tuple[int, bytes]
+"""Count, and xor of the ids (16 bytes)."""
+NOTHING: Final[Holds] = (0, bytes(16))
+
+
+@dataclass(frozen=True, slots=True)
+class SyncQuestion:
+    """What a table says of itself when it asks how things stand."""
+
+    table: bytes
+    """Its key id."""
+    name: str
+    inc: bytes
+    n: int
+    boot: str
+    mono_ms: int
+    holds: Holds
+    waiting: int
+    news: int
+    players: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One thing that the KI tells a table; `number` is from 1."""
+
+    number: int
+    kind: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAnswer:
+    """How things stand at the KI for one table."""
+
+    n: int
+    holds: Holds
+    points: Mapping[str, int]
+    now_s: int
+    news: tuple[News, ...]
+    newest: int
+
+
+def digest(matches: Iterable[bytes]) -> Holds:
+    """Count and xor of match ids (16 bytes each)."""
+    count, total = 0, 0
+    for each in matches:
+        count += 1
+        total ^= int.from_bytes(each, "big")
+    return count, total.to_bytes(16, "big")
+
+
+def with_match(holds: Holds, match: bytes, *, gone: bool = False) -> Holds:
+    """The digest with one match (16 bytes) more, or with `gone` one less."""
+    count, xor = holds
+    return count + (-1 if gone else 1), bytes(one ^ other for one, other in zip(xor, match, strict=True))
+
+
+def difference(theirs: Holds, ours: Holds) -> Holds:
+    """What ours lacks to be theirs; `NOTHING` if they are the same. The count may be negative."""
+    return theirs[0] - ours[0], bytes(one ^ other for one, other in zip(theirs[1], ours[1], strict=True))
+
+
+def encode_question(question: SyncQuestion, seed: bytes) -> bytes:
+    """The body of a SYNC, signed by the table's seed (32 bytes)."""
+    value: dict[str, object] = {
+        "v": 1,
+        "table": question.table,
+        "name": question.name,
+        "inc": question.inc,
+        "n": question.n,
+        "boot": question.boot,
+        "mono_ms": question.mono_ms,
+        "holds": list(question.holds),
+        "waiting": question.waiting,
+        "news": question.news,
+        "players": list(question.players),
+    }
+    value["sig"] = sign(CONTEXT + cbor.encode(value), seed)
+    return cbor.encode(value)
+
+
+def read_question(body: bytes) -> tuple[SyncQuestion, bytes, bytes]:
+    """A question, what was signed of it, and the signature, not verified yet; raises RecordError."""
+    value = cbor.decode(body)
+    match value:
+        case {
+            "v": 1, "table": bytes(table), "name": str(name), "inc": bytes(inc), "n": int(n),
+            "boot": str(boot), "mono_ms": int(mono_ms), "holds": [int(count), bytes(xor)],
+            "waiting": int(waiting), "news": int(news), "players": list(players), "sig": bytes(signature),
+        }:  # fmt: skip
+            fits = (len(table), len(inc), len(xor), len(signature)) == (KEY_ID_BYTES, 8, 16, 64)
+            sane = min(count, waiting, news) >= 0 and max(n, count, waiting, news) < 1 << 53 and n >= 1
+            named = 0 < len(name) <= 24 and name.isprintable() and 0 < len(boot) <= 64 and boot.isprintable()
+            known = len(players) <= MOST_PLAYERS and all(map(is_ki_number, players))
+            if fits and sane and named and known and abs(mono_ms) < 1 << 53:
+                unsigned = {key: each for key, each in value.items() if key != "sig"}
+                question = SyncQuestion(
+                    table, name, inc, n, boot, mono_ms, (count, xor), waiting, news, tuple(players)
+                )
+                return question, CONTEXT + cbor.encode(unsigned), signature
+    raise RecordError("is no question of a table how things stand")
+
+
+def is_from(signed: bytes, signature: bytes, public: bytes) -> bool:
+    """Whether the holder of this public key (32 bytes) asked; the first two are `read_question`'s."""
+    return verify(signed, signature, public)
+
+
+def encode_sync_answer(answer: SyncAnswer) -> bytes:
+    """The body of an answer to SYNC, to be signed."""
+    return cbor.encode(
+        {
+            "ki": 1,
+            "n": answer.n,
+            "holds": list(answer.holds),
+            "points": dict(answer.points),
+            "now_s": answer.now_s,
+            "news": [[each.number, each.kind, dict(each.fields)] for each in answer.news],
+            "newest": answer.newest,
+        }
+    )
+
+
+def read_sync_answer(value: Mapping[str, Any], asked: SyncQuestion) -> SyncAnswer:
+    """The answer to what was asked; `value` is the map as `heek.ki.answers` reads it. Raises LinkError.
+
+    News must go on from the number that we have, one by one: nothing else here has an order that matters.
+    """
+    match value:
+        case {
+            "n": int(n), "holds": [int(count), bytes(xor)], "points": dict(points), "now_s": int(now_s),
+            "news": list(told), "newest": int(newest),
+        } if len(xor) == 16:  # fmt: skip
+            if n != asked.n:
+                raise LinkError("the KI answered another question than was asked")
+            news = tuple(_news(each, asked.news + place) for place, each in enumerate(told, start=1))
+            return SyncAnswer(n, (count, xor), _points(points), now_s, news, newest)
+    raise LinkError("the KI's answer does not say how things stand; are both of the same version?")
+
+
+def _news(value: Any, number: int) -> News:
+    match value:
+        case [int(found), str(kind), dict(fields)] if found == number:
+            return News(number, kind, fields)
+    raise LinkError(f"the KI's news do not go on with number {number}")
+
+
+def _points(points: Mapping[Any, Any]) -> dict[str, int]:
+    if not all(isinstance(player, str) and type(held) is int for player, held in points.items()):
+        raise LinkError("the KI's answer tells points that are no numbers")
+    return dict(points)
