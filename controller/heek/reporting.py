@@ -215,8 +215,10 @@ class Reporting:
             self._woken.clear()
             left = (self._outbox.due() - self._now()) / SECOND
             if left > 0:
+                # Not wait_for: woken and cancelled at once, it forgets that it was cancelled.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), left)
+                    async with asyncio.timeout(left):
+                        await self._woken.wait()
                 continue
             await self._turn()
 
