@@ -26,15 +26,24 @@ DEADLINE_S: Final = 20.0
 
 
 class HttpLink:
-    """A KI at `url` (`http://HOST:PORT`); raises ValueError if that is none. Belongs to one loop."""
+    """A KI at `url` (`http://HOST:PORT`); raises ValueError if that is none. Belongs to one loop.
 
-    def __init__(self, url: str, *, deadline_s: float = DEADLINE_S) -> None:
+    `via`: for whom else this asks, as a `Via` header says it; None: for itself.
+    """
+
+    def __init__(self, url: str, *, deadline_s: float = DEADLINE_S, via: str | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
             raise ValueError(f"{url!r} is not like http://HOST:PORT")
         self._host = parts.hostname
         self._port = parts.port or 80
         self._deadline_s = deadline_s
+        self._headers = {
+            "Content-Type": CONTENT_TYPE,
+            "Accept": CONTENT_TYPE,
+            "User-Agent": f"heek/{__version__}",
+            **({} if via is None else {"Via": via}),
+        }
         self._where = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
         self._thread = ThreadPoolExecutor(1, "heek-ki")
         self._lock = asyncio.Lock()
@@ -100,12 +109,7 @@ class HttpLink:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=self._deadline_s)
         self._connection = connection
         try:
-            connection.request(
-                "POST",
-                path,
-                body,
-                {"Content-Type": CONTENT_TYPE, "Accept": CONTENT_TYPE, "User-Agent": f"heek/{__version__}"},
-            )
+            connection.request("POST", path, body, self._headers)
             response = connection.getresponse()
             data = response.read(MOST_ANSWER_BYTES + 1)
             return self._judged(response, data)
