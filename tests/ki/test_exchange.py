@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -43,6 +44,7 @@ from tests.ki.wires import (
     End,
     Late,
     Lossy,
+    Noisy,
     Wire,
     byte_by_byte,
     cut,
@@ -794,6 +796,44 @@ def test_very_late_frames(seed: int) -> None:
     late = 20 * SECOND
     conversation = Conversation(Late(seed, late), Late(seed + 1, late), seed=seed)
     converse(conversation, seed, restarts=True)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), restarts=st.booleans())
+def test_a_noisy_wire(seed: int, restarts: bool) -> None:
+    """Where one byte in a thousand is changed, messages arrive once, in order and whole, or are lost."""
+    conversation = Conversation(Noisy(seed, 0.001), Noisy(seed + 1, 0.001), seed=seed)
+    converse(conversation, seed, restarts)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_noise_slows_and_never_stops(seed: int) -> None:
+    """At one byte in a thousand 64 KiB still arrive, whole and in one session, within a minute and a half."""
+    conversation = Conversation(Noisy(seed, 0.001), Noisy(seed + 1, 0.001), seed=seed).opened()
+    payload = random.Random(seed).randbytes(65_536)
+    number = conversation.send(conversation.left, payload)
+    conversation.run_until(lambda: conversation.left.delivered == [number], within=90 * SECOND)
+    assert conversation.right.arrived == [payload]
+    assert conversation.left.sessions == 1
+
+
+def test_pieces_are_cut_shorter_where_frames_are_damaged_and_longer_where_not() -> None:
+    """Each frame that goes again halves the next one, down to 128 bytes; sixteen that did not double it."""
+    tap = Tap()
+    conversation = Conversation(tap, perfect).opened()
+    went: Counter[int] = Counter()
+
+    def lose_ten_twice(frame: Frame) -> bool:
+        went[frame.seq] += frame.type & ~MORE == 16
+        return frame.seq <= 10 and went[frame.seq] in (1, 2)
+
+    tap.lose = lose_ten_twice
+    conversation.send(conversation.left, bytes(MOST_MESSAGE))
+    conversation.run_until(lambda: conversation.right.arrived != [])
+    sizes = {frame.seq: len(frame.payload) for frame in tap.frames if frame.type == 16 + MORE}
+    expected = [1024, 512, 256, *[128] * (7 + 16), *[256] * 16, *[512] * 16, *[1024] * 20]
+    assert list(sizes.values())[: len(expected)] == expected
 
 
 @pytest.mark.parametrize("wire", [perfect, byte_by_byte])

@@ -79,6 +79,32 @@ class Lossy:
 
 
 @dataclass
+class Noisy:
+    """Changes one bit of each byte with a chance of `chance`, as a long cable beside a motor does.
+
+    `turnaround` is how long the other end takes to look at what came.
+    """
+
+    seed: int
+    chance: float = 0.0
+    turnaround: Duration = 0
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+
+    def __call__(self, data: bytes) -> list[tuple[Duration, bytes]]:
+        dice = self._random
+        return [
+            (
+                _time(len(data)) + self.turnaround,
+                bytes(
+                    byte ^ 1 << dice.randrange(8) if dice.random() < self.chance else byte for byte in data
+                ),
+            )
+        ]
+
+
+@dataclass
 class Late:
     """Loses nothing, but holds some of what is written back far beyond the resend, so that it overtakes."""
 
