@@ -14,7 +14,7 @@ from itertools import count
 
 from heek.clock import SECOND, Duration, Instant
 from heek.ki.delivery import MOST_MESSAGE, MOST_WAITING, MessageArrived, MessageDelivered
-from heek.ki.exchange import Exchange, Happening, SessionEnded, SessionOpened, State
+from heek.ki.exchange import NOBODY, Exchange, Happening, Identity, SessionEnded, SessionOpened, State
 from heek.ki.framing import LONGEST_CODED
 
 BAUD = 115200
@@ -172,19 +172,21 @@ class Conversation:
         baud: int = BAUD,
         left_versions: tuple[int, int] = (1, 1),
         right_versions: tuple[int, int] = (1, 1),
+        left_is: Identity = NOBODY,
+        right_is: Identity = NOBODY,
     ) -> None:
         self.now: Instant = 0
         self._seed = seed
         self._baud = baud
         self._nonces = count(1)
-        self.left = End(self._exchange(left_versions), left_wire)
-        self.right = End(self._exchange(right_versions), right_wire or left_wire)
+        self.left = End(self._exchange(left_versions, left_is), left_wire)
+        self.right = End(self._exchange(right_versions, right_is), right_wire or left_wire)
         self._coming: list[tuple[Instant, int, bool, bytes]] = []
         self._order = count()
 
-    def _exchange(self, versions: tuple[int, int] = (1, 1)) -> Exchange:
+    def _exchange(self, versions: tuple[int, int] = (1, 1), me: Identity = NOBODY) -> Exchange:
         dice = random.Random(f"{self._seed}/{next(self._nonces)}")
-        return Exchange(baud=self._baud, random_bytes=dice.randbytes, versions=versions)
+        return Exchange(baud=self._baud, random_bytes=dice.randbytes, versions=versions, me=me)
 
     def start(self) -> None:
         """Both ends open their ports."""
@@ -192,9 +194,9 @@ class Conversation:
         self.right.exchange.connect(self.now)
         self.turn()
 
-    def replace(self, end: End, versions: tuple[int, int] = (1, 1)) -> None:
+    def replace(self, end: End, versions: tuple[int, int] = (1, 1), me: Identity = NOBODY) -> None:
         """The program at one end dies and starts again; what is on the wire stays there."""
-        end.exchange = self._exchange(versions)
+        end.exchange = self._exchange(versions, me)
         end.exchange.connect(self.now)
         self.turn()
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Callable
 from typing import Final
 
@@ -22,7 +23,7 @@ from heek.clock import Clock, RealClock
 from heek.errors import LinkError
 from heek.ki.answers import encode_refusal
 from heek.ki.delivery import MOST_MESSAGE, MessageArrived, MessageOversized
-from heek.ki.exchange import Happening, SessionEnded, SessionOpened
+from heek.ki.exchange import Happening, Identity, Role, SessionEnded, SessionOpened
 from heek.ki.link import ANSWER_FRAME, Link, LinkStatus, Request
 from heek.ki.serial_line import SerialLine
 
@@ -86,6 +87,7 @@ class Gateway:
             clock=clock or RealClock(),
             far_end="the table",
             on_happening=self._happened,
+            me=Identity(Role.KI, socket.gethostname()),
             random_bytes=random_bytes,
         )
         self._line.start()
@@ -105,8 +107,8 @@ class Gateway:
 
     def _happened(self, happening: Happening) -> None:
         match happening:
-            case SessionOpened():
-                log.info("%s: the table is on the line", self._port)
+            case SessionOpened(peer=peer):
+                log.info("%s: %s is on the line", self._port, peer.name or "the table")
             case SessionEnded(reason=reason):
                 log.info("%s: the table's session is over: %s", self._port, reason)
                 self._give_up()

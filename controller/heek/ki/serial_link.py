@@ -17,7 +17,7 @@ from heek.clock import SECOND, Clock, RealClock
 from heek.errors import LinkError
 from heek.ki.answers import is_the_kis
 from heek.ki.delivery import MOST_MESSAGE, MessageArrived, MessageDelivered, MessageOversized, wire_time
-from heek.ki.exchange import Happening, SessionEnded, SessionOpened
+from heek.ki.exchange import Happening, Identity, Role, SessionEnded, SessionOpened
 from heek.ki.link import ANSWER_FRAME, LinkStatus, Request
 from heek.ki.serial_line import SerialLine
 
@@ -35,7 +35,8 @@ FAR_END: Final = "the KI's end"
 class SerialLink:
     """A KI at the other end of the serial port `port`, which is opened at once, on the loop that runs.
 
-    `on_up` is called on that loop each time there is a session again.
+    `name` is what the other end is told of this table. `on_up` is called on that loop each time there is a
+    session again.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class SerialLink:
         port: str,
         baud: int,
         *,
+        name: str = "",
         clock: Clock | None = None,
         on_up: Callable[[], None] | None = None,
         deadline_s: float = DEADLINE_S,
@@ -65,6 +67,7 @@ class SerialLink:
             clock=clock or RealClock(),
             far_end=FAR_END,
             on_happening=self._happened,
+            me=Identity(Role.TABLE, name),
             random_bytes=random_bytes,
         )
         self._line.start()
