@@ -332,7 +332,7 @@ class TableProcess:
         if ki.link == "serial":
             from heek.ki.serial_link import SerialLink
 
-            return SerialLink(ki.port, ki.baud, on_up=self.ki_came_up)
+            return SerialLink(ki.port, ki.baud, name=self._config.table.name, on_up=self.ki_came_up)
         return None
 
     async def _stop_reporting(self) -> None:
