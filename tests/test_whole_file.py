@@ -67,8 +67,9 @@ def test_a_file_is_there_at_the_end_and_nothing_beside_it(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("there", ["file", "link to nothing", "folder"])
 def test_what_is_there_is_left_as_it_is(there: str, tmp_path: Path) -> None:
-    """A file, a link to nothing and a folder are each named and kept."""
+    """A file, a link to nothing and a folder are each named and kept, before anything is written."""
     name = tmp_path / "file"
+    begun: list[bool] = []
     if there == "file":
         name.write_text("mine")
     elif there == "folder":
@@ -76,7 +77,8 @@ def test_what_is_there_is_left_as_it_is(there: str, tmp_path: Path) -> None:
     else:
         name.symlink_to("nowhere")
     with pytest.raises(CarriedFileError, match="is there already, and is left as it is"):
-        write(name)
+        write(name, meanwhile=lambda: begun.append(True))
+    assert not begun
     assert names(tmp_path) == ["file"]
     assert name.is_symlink() or name.is_dir() or name.read_text() == "mine"
 

@@ -399,6 +399,19 @@ def test_a_pinned_ki_must_have_signed_for_what_this_table_sent(state: Path) -> N
         assert (came.acknowledged, journal.waiting(), journal.told_points()) == (2, 2, {ANN: 7})
 
 
+def test_a_table_without_a_pin_takes_the_answers_to_its_own_matches(state: Path) -> None:
+    """Enrolled nowhere it believes who answers, but not what was answered to other matches."""
+    sent = kept_table(state, FakeTable(), 4)
+    key = table_key(state, lambda: bytes(32))
+    crossed = AnsweredBatch(answered(sent[:2]).matches, answered(sent[2:]).answer)
+    elsewhere = FakeTable(2).sealed({ANN: 1, BEN: 1})
+    with open_journal(state) as journal:
+        came = receive(journal, key, [crossed], None)
+        assert (came.acknowledged, came.doubtful, journal.waiting()) == (0, 2, 4)
+        came = receive(journal, key, [answered([*sent[:2], elsewhere])], None)
+        assert (came.acknowledged, came.missing, journal.waiting()) == (2, 1, 2)
+
+
 def test_points_of_an_answer_that_is_old_are_not_taken(state: Path) -> None:
     """Where nothing waited any more, what the KI told then is older than what the table knows now."""
     sent = kept_table(state, FakeTable(), 1)

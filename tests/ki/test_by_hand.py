@@ -216,11 +216,15 @@ def test_a_record_that_is_damaged_in_the_file_hurts_no_other() -> None:
     table, other = FakeTable(), FakeTable(2)
     good = some(table, 2)
     changed = Envelope(good[0].key_id, good[0].record.replace(b"Table 1", b"Table 2"), good[0].signature)
+    misled = Envelope(other.key_id, good[1].record, good[1].signature)
     nameless = table.seal(b"\xa0")
-    bringing = Bringing(accepts, table, [good[0], changed, other.sealed({ANN: 1, BEN: 1}), nameless, good[1]])
+    bringing = Bringing(
+        accepts, table, [good[0], changed, misled, other.sealed({ANN: 1, BEN: 1}), nameless, good[1]]
+    )
     done = bringing.run()
-    assert (done.accepted, done.rejected) == (2, 3)
+    assert (done.accepted, done.rejected) == (2, 4)
     assert [words for _, words in done.told] == [
+        f"rejected: {by_hand.DAMAGED}",
         f"rejected: {by_hand.DAMAGED}",
         f"rejected: {by_hand.DAMAGED}",
         "rejected: it names no match",
