@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from heek.errors import LinkError
-from heek.ki import by_hand
+from heek.ki import by_hand, cbor
 from heek.ki.answers import (
     BatchAnswer,
     RecordAnswer,
@@ -16,7 +16,6 @@ from heek.ki.answers import (
     Verdict,
     encode_batch_answer,
     encode_refusal,
-    encode_table_answer,
     read_introduction,
 )
 from heek.ki.by_hand import MOST_TOLD, TRIES, Delivered, Delivery
@@ -168,7 +167,7 @@ def test_an_unknown_table_is_introduced_first() -> None:
         if request is Request.TABLE:
             assert read_introduction(body)[0] == table.public
             known = True
-            return encode_table_answer(table.key_id)
+            return cbor.encode({"ki": 1, "table": table.key_id})
         return accepts(request, body) if known else encode_refusal("unknown_table")
 
     bringing = Bringing(answer, table, some(table, 2))
@@ -238,7 +237,7 @@ def test_a_record_that_is_damaged_in_the_file_hurts_no_other() -> None:
     [
         encode_batch_answer(BatchAnswer((RecordAnswer(Verdict.ACCEPTED, None, bytes(16)),))),
         encode_batch_answer(BatchAnswer(())),
-        encode_table_answer(b"key"),
+        cbor.encode({"ki": 1, "table": b"key"}),
         b"<html>log in</html>",
     ],
 )
