@@ -62,7 +62,7 @@ class KiStatus:
     claim: str | None = None
     """The code (`heek.ki.claim`) that an operator is to type in at the KI; None: none is wanted."""
     trouble: tuple[str, ...] = ()
-    """What an operator should see to, a sentence each: what the KI holds more than this journal, and so on."""
+    """What an operator should see to, a sentence each."""
     counters: Mapping[str, float] = field(default_factory=dict)
     """What the link has counted since the start, by name."""
 
