@@ -86,7 +86,7 @@ class ToKi:
             public, name, signature = read_introduction(body)
             assert verify_introduction(public, name, signature)
             ki.known = public
-            return encode_table_answer(bytes(8))
+            return encode_table_answer(bytes(8), bytes(32), "KI")
         if request is Request.PLAYER:
             return encode_signed_in(SignedIn(PLAYER, "Patient Scribe 41", 123))
         answer = ki.take(body) if ki.answer is None else ki.answer(body)
