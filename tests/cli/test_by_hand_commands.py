@@ -13,7 +13,7 @@ import pytest
 from heek.by_hand import export, exportable, receive
 from heek.cli import FAILED, MISTAKE, OK, main
 from heek.errors import LinkError
-from heek.journal import Answered, Result, open_journal, read_journal
+from heek.journal import Answered, Pin, Result, open_journal, read_journal
 from heek.ki import by_hand
 from heek.ki.answers import BatchAnswer, RecordAnswer, Verdict, encode_batch_answer
 from heek.ki.envelope import Envelope, batch, public_key
@@ -24,6 +24,7 @@ from heek.ki.receipt_file import AnsweredBatch
 from heek.ki.record import decode_record
 from heek.ki.signed_answer import sign_answer
 from heek.ki.table_key import FILE_NAME, table_key
+from heek.ranking.service_keys import service_key
 from tests.cli.commands import heek
 from tests.cli.kept_table import keep, kept_table, result_of
 from tests.ranking.records import ANN, BEN, FakeTable
@@ -170,7 +171,9 @@ def test_what_cannot_be_signed_is_left_out_and_told(
     said = capsys.readouterr()
     assert said.out.startswith(f"{file}: 1 record of Table 1\n")
     assert "1 result of an older heek left out; start the table once" in said.err
-    assert "1 record left out that another key is to sign; start the table once" in said.err
+    assert (
+        "1 record left out that another key is to sign; the table binds to its own key what waits" in said.err
+    )
 
 
 def test_the_name_is_the_configurations(
@@ -367,6 +370,29 @@ def answered(
     ids = tuple(decode_record(each.record).match for each in sent)
     answer = BatchAnswer(tuple(RecordAnswer(verdict, None, match) for match in ids), {ANN: 7})
     return AnsweredBatch(ids, sign_answer(encode_batch_answer(answer), Request.RECORDS, batch(sent), seed))
+
+
+def test_a_receipt_is_held_against_the_pin(
+    state: Path, stick: Path, ki: RunningKi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An enrolled table takes the receipt of the KI it is enrolled at, and another KI's not at all."""
+    table = FakeTable()
+    kept_table(state, table, 3)
+    file = exported(state, stick / "file")
+    assert imported(file, ki) == OK
+    with open_journal(state) as journal:
+        journal.pin_service(Pin(public_key(SERVICE), "Another", "code"), table.key_id)
+    capsys.readouterr()
+    assert received(state, file) == FAILED
+    said = capsys.readouterr()
+    assert said.out == "0 results acknowledged; 3 wait on\n"
+    assert f"{file}.receipt: 3 not acknowledged: another KI answers than the one" in said.err
+    with open_journal(state) as journal:
+        assert journal.told_points() == {}
+        own = service_key(ki.database.parent).public
+        journal.pin_service(Pin(own, "KI", "code"), table.key_id)
+    assert received(state, file) == OK
+    assert waiting(state) == 0
 
 
 def test_a_pinned_ki_must_have_signed_for_what_this_table_sent(state: Path) -> None:

@@ -126,8 +126,8 @@ def _tell_left_out(found: Exportable) -> None:
         )
     if found.of_other_keys:
         print(
-            f"{_count(found.of_other_keys, 'record')} left out that another key is to sign; start the table "
-            "once, which binds to its own key what waits",
+            f"{_count(found.of_other_keys, 'record')} left out that another key is to sign; the table binds "
+            "to its own key what waits of them when it starts",
             file=sys.stderr,
         )
 
@@ -151,7 +151,8 @@ def run_receive(arguments: argparse.Namespace) -> int:
                 raise RecordError(f"is for another table (key {table.hex()}; this one has {key.id.hex()})")
             source.seek(0)
             with open_journal(state_dir) as journal:
-                received = receive(journal, key, batches(source), None)
+                pin = journal.pin()
+                received = receive(journal, key, batches(source), None if pin is None else pin.service)
                 waiting = journal.waiting()
     except RecordError as error:
         raise CarriedFileError(f"{file}: {error}") from None
