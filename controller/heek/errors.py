@@ -57,6 +57,10 @@ class KeyFileError(TableError, OSError):
     """A file with a secret, such as the table's signing key, cannot be read, made or trusted."""
 
 
+class CarriedFileError(TableError, OSError):
+    """A file that carries records by hand cannot be read or written, or is not what it should be."""
+
+
 class PageError(TableError, OSError):
     """The table's page cannot be served at the address that is configured."""
 
