@@ -11,7 +11,8 @@ from heek.journal.records import (
     Result,
     SnapshotLabel,
 )
-from heek.journal.store import Journal, open_journal
+from heek.journal.salvage import Salvaged
+from heek.journal.store import Journal, open_journal, open_or_salvage
 from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterStatus, Written
 
 __all__ = [
@@ -27,9 +28,11 @@ __all__ = [
     "NotSaved",
     "RecordedPart",
     "Result",
+    "Salvaged",
     "SnapshotLabel",
     "WriterStatus",
     "Written",
     "open_journal",
+    "open_or_salvage",
     "read_journal",
 ]
