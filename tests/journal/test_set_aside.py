@@ -182,8 +182,8 @@ def test_damage_twice_makes_two_folders(folder: Path) -> None:
     assert [(each / FILE_NAME).stat().st_size for each in damaged_folders(folder)] == [5000, 10000]
 
 
-def test_a_folder_that_cannot_be_written_leaves_all_in_its_place(folder: Path) -> None:
-    """With no room for a single byte nothing is lost, the words name the folder, and the next start goes on."""
+def test_without_room_nothing_is_lost(folder: Path) -> None:
+    """No byte can be written: all is there, the words name the folder, and the next start goes on."""
     season(folder, matches=4, waiting=2)
     without_log(folder)
     (folder / FILE_NAME).write_bytes(b"x" * 5000)

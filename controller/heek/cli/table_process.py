@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from heek.boot import this_boot
+from heek.boot import this_boot, wall_trust
 from heek.cli import FAILED, OK
 from heek.clock import MILLISECOND, RealClock, nanoseconds
 from heek.daemon import Daemon, World
@@ -121,6 +121,7 @@ class TableProcess:
         world = World(
             clock=RealClock(),
             boot=this_boot(),
+            wall_trust=wall_trust,
             journal_executor=journal_executor,
             panel_executor=panel_executor,
             random_bytes=os.urandom,
