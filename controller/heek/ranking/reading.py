@@ -127,7 +127,7 @@ class Reading:
         if path in PATHS:
             raise NotThere("tables report here; there is nothing to read")
         raise NotThere(
-            "this KI has a board, a page for each player and each match and one of the tables, and this is none"
+            "this KI has a board, pages of players and matches and one of the tables, and this is none"
         )
 
     async def _board(self, after: str | None) -> Response:
