@@ -7,11 +7,16 @@ from heek.journal.records import (
     Batch,
     Entry,
     FairnessReport,
+    KiNotes,
+    News,
+    Pin,
     RecordedPart,
     Result,
     SnapshotLabel,
+    Synced,
 )
-from heek.journal.store import Journal, open_journal
+from heek.journal.salvage import Salvaged
+from heek.journal.store import Journal, open_journal, open_or_salvage
 from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterStatus, Written
 
 __all__ = [
@@ -24,12 +29,18 @@ __all__ = [
     "Journal",
     "JournalReader",
     "JournalWriter",
+    "KiNotes",
+    "News",
     "NotSaved",
+    "Pin",
     "RecordedPart",
     "Result",
+    "Salvaged",
     "SnapshotLabel",
+    "Synced",
     "WriterStatus",
     "Written",
     "open_journal",
+    "open_or_salvage",
     "read_journal",
 ]

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from heek.errors import JournalError
-from heek.journal.checks import check, deltas_of
-from heek.journal.records import Entry, FairnessReport, RecordedPart, Result, SnapshotLabel
-from heek.journal.schema import RECORDINGS_SINCE, trouble
+from heek.journal.checks import check
+from heek.journal.ki_notes import UNANSWERED, UNANSWERED_BEFORE, unanswered_deltas
+from heek.journal.records import Entry, FairnessReport, Pin, RecordedPart, Result, SnapshotLabel
+from heek.journal.schema import KI_SINCE, RECORDINGS_SINCE, trouble
 
 _PAGE: Final = 500
 _PARTS_PAGE: Final = 50
 """Parts can be long."""
+_RECORDS_PAGE: Final = 100
+"""Records can have 64 KiB."""
+_RECORDS_SINCE: Final = 2
+"""The version of the schema whose results have them."""
 
 
 class KeptRecords:
@@ -64,14 +69,38 @@ class KeptRecords:
         """How many results the KI has not acknowledged."""
         return int(self._rows("SELECT count(*) FROM outbox WHERE state = 'waiting'")[0][0])
 
+    def refused(self) -> int:
+        """How many results the KI has rejected or holds in conflict."""
+        query = "SELECT count(*) FROM outbox WHERE state IN ('rejected', 'conflict')"
+        return int(self._rows(query)[0][0])
+
     def player_deltas(self) -> dict[str, int]:
-        """Ranking-points won and lost by KI number in results that are not yet acknowledged."""
-        rows = self._rows("SELECT record FROM results JOIN outbox USING(match) WHERE state = 'waiting'")
-        totals: dict[str, int] = {}
-        for (record,) in rows:
-            for player, delta in deltas_of(record):
-                totals[player] = totals.get(player, 0) + delta
-        return totals
+        """Ranking-points won and lost by KI number that are not in what the KI tells."""
+        which = UNANSWERED if self._keeps_ki() else UNANSWERED_BEFORE
+        try:
+            return unanswered_deltas(self._db, which)
+        except sqlite3.Error as error:
+            raise trouble(self.file, error) from None
+
+    def pin(self) -> Pin | None:
+        """The KI that the table is enrolled at; None: at none yet."""
+        rows = self._rows("SELECT service, name, found FROM ki") if self._keeps_ki() else []
+        return Pin(bytes(rows[0][0]), str(rows[0][1]), str(rows[0][2])) if rows else None
+
+    def settled(self) -> int:
+        """How many matches more the KI holds of this table than the journal knows it to have taken."""
+        rows = self._rows("SELECT settled_count FROM ki") if self._keeps_ki() else []
+        return int(rows[0][0]) if rows else 0
+
+    def voids(self) -> dict[str, str]:
+        """The matches that an operator has declared void, each with the reason."""
+        rows = self._rows("SELECT match, reason FROM voids") if self._keeps_ki() else []
+        return {str(match): str(reason) for match, reason in rows}
+
+    def names(self) -> dict[str, str]:
+        """What players are called now, by KI number, where the KI has told another name."""
+        rows = self._rows("SELECT player, name FROM names") if self._keeps_ki() else []
+        return {str(player): str(name) for player, name in rows}
 
     def snapshot(self) -> tuple[bytes, SnapshotLabel] | None:
         """The newest state of the session and when it was taken; None if there never was one."""
@@ -161,9 +190,59 @@ class KeptRecords:
         rows = self._rows("SELECT incarnation, body, seq FROM fairness ORDER BY seq DESC LIMIT 1")
         return FairnessReport(*rows[0]) if rows else None
 
+    def records_for_ki(self, *, everything: bool) -> Iterator[tuple[int, bytes | None]]:
+        """Number and record of each result that waits, or of all, in the order in which they were written.
+
+        The record is None in a result that an older version wrote. Raises JournalError also for a file of
+        such a version that no newer one has opened yet.
+        """
+        self._expect_records()
+        waits = "" if everything else " AND match IN (SELECT match FROM outbox WHERE state = 'waiting')"
+        after = 0
+        while rows := self._rows(
+            f"SELECT number, cbor FROM results WHERE number > ?{waits} ORDER BY number LIMIT ?",
+            (after, _RECORDS_PAGE),
+        ):
+            for number, cbor in rows:
+                yield number, None if cbor is None else bytes(cbor)
+            after = rows[-1][0]
+
+    def records_numbered(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        """The records of results that `records_for_ki` has named, in that order."""
+        for start in range(0, len(numbers), _RECORDS_PAGE):
+            page = tuple(numbers[start : start + _RECORDS_PAGE])
+            marks = ", ".join("?" * len(page))
+            for (cbor,) in self._rows(
+                f"SELECT cbor FROM results WHERE number IN ({marks}) AND cbor IS NOT NULL ORDER BY number",
+                page,
+            ):
+                yield bytes(cbor)
+
+    def records_of(self, matches: Sequence[str]) -> dict[str, tuple[bytes, bool]]:
+        """Record, and whether it waits, by the match's UUID; only of those that have one."""
+        self._expect_records()
+        marks = ", ".join("?" * len(matches))
+        rows = self._rows(
+            "SELECT match, cbor, state = 'waiting' FROM results JOIN outbox USING(match)"
+            f" WHERE match IN ({marks}) AND cbor IS NOT NULL",
+            tuple(matches),
+        )
+        return {match: (bytes(cbor), bool(waits)) for match, cbor, waits in rows}
+
+    def _expect_records(self) -> None:
+        """Raise JournalError for a file that only a reader has opened, of a heek that kept no records."""
+        if int(self._rows("PRAGMA user_version")[0][0]) < _RECORDS_SINCE:
+            raise JournalError(
+                f"{self.file}: was kept by an older heek, and has no records to sign yet; start the table "
+                "once, which makes them"
+            )
+
     def _keeps_recordings(self) -> bool:
         """A file that only a reader has opened may be of an older heek."""
         return int(self._rows("PRAGMA user_version")[0][0]) >= RECORDINGS_SINCE
+
+    def _keeps_ki(self) -> bool:
+        return int(self._rows("PRAGMA user_version")[0][0]) >= KI_SINCE
 
     def verify(self) -> list[str]:
         """Everything that is wrong with the journal, one line each; empty if it is sound."""
