@@ -242,6 +242,17 @@ class Daemon:
         """What the table signs with."""
         return self._key
 
+    @property
+    def incarnation(self) -> bytes:
+        """8 bytes, new at each start."""
+        return bytes.fromhex(self._incarnation)
+
+    @property
+    def players(self) -> list[str]:
+        """The KI numbers of those who sit at the table."""
+        seats = self._table.kept().seats.values()
+        return [seat.player for seat in seats if seat.player is not None]
+
     def fairness(self) -> dict[str, object]:
         """The figures of fairness since the start; see `Fairness.report`.
 

@@ -58,7 +58,7 @@ class RecordChain:
         except RecordError as error:
             # Kept for people; the KI will never hear of it, and no later record waits for it.
             log.error("the result of match %s %s; it stays in the journal alone", result.match, error)
-            return Result(result.match, body)
+            return Result(result.match, body, key=self._key.id)
         self._seq += 1
         self._prev = record_hash(cbor)
         return Result(result.match, body, cbor, self._key.id)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from heek.errors import JournalError
 from heek.journal import Answered, Batch, Journal, News, Pin, Result, Synced, open_journal, read_journal
 from heek.journal.schema import FILE_NAME
-from heek.ki.sync import digest
+from heek.ki.sync import digest, with_match
 from tests.journal.scripts import WITHOUT_KI, entry, label
 
 KEY, OTHER_KEY = b"k" * 8, b"o" * 8
@@ -132,10 +132,26 @@ def test_an_offer_has_everything_of_the_key_wait_again_and_moves_no_points(journ
     told = journal.sync(Synced({}, offered=(-1, b"y" * 16), offer=True), KEY)
     assert (told.waiting, told.deltas, journal.player_deltas()) == (3, {}, before)
     assert [each.match for each in journal.unsent(9, 10**6)] == MATCHES[:3]
+    assert [each.match for each in journal.unsent(1, 10**6, MATCHES[:1])] == MATCHES[1:2]
+    assert [each.match for each in journal.unsent(9, 10**6, among=MATCHES[2:])] == MATCHES[2:3]
     notes = journal.ki_notes(KEY)
     assert (notes.offered, notes.holds) == ((-1, b"y" * 16), NOTHING)
     told = journal.acknowledge([Answered(match, "duplicate") for match in MATCHES[:3]], {})
     assert told.deltas == before
+
+
+def test_what_the_ki_accepts_in_an_offer_is_expected_of_it_at_the_end(journal: Journal) -> None:
+    """What it takes anew from this key it should hold besides; duplicates it held, others are not ours."""
+    for number in range(3):
+        play(journal, number)
+    play(journal, 3, OTHER_KEY)
+    journal.pin_service(PIN, KEY)
+    journal.sync(Synced({}, offered=(7, b"y" * 16), offer=True), KEY)
+    states = ("accepted", "duplicate", "rejected", "accepted")
+    answers = [Answered(*each) for each in zip(MATCHES, states, strict=False)]
+    journal.acknowledge(answers, {})
+    journal.acknowledge(answers, {})
+    assert journal.ki_notes(KEY).offered == with_match((7, b"y" * 16), uuid.UUID(MATCHES[0]).bytes)
 
 
 def test_what_says_nothing_new_writes_nothing(journal: Journal) -> None:

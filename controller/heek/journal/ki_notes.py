@@ -34,6 +34,22 @@ def digest_of(matches: Iterable[str]) -> Digest:
     return count, (total & (1 << 128) - 1).to_bytes(16, "big")
 
 
+def joined(one: Digest, other: Digest) -> Digest:
+    """The digest of both together."""
+    return one[0] + other[0], bytes(a ^ b for a, b in zip(one[1], other[1], strict=True))
+
+
+def expect(db: sqlite3.Connection, accepted: Iterable[tuple[bytes | None, str]]) -> None:
+    """The KI has accepted these (key id, match): at the end of an offer it should hold them too."""
+    row = db.execute(
+        "SELECT key, offered_count, offered_xor FROM ki WHERE offered_count IS NOT NULL"
+    ).fetchone()
+    if row is None:
+        return
+    more = digest_of(match for key, match in accepted if key == row[0])
+    db.execute("UPDATE ki SET offered_count = ?, offered_xor = ?", joined((row[1], bytes(row[2])), more))
+
+
 def pin_service(db: sqlite3.Connection, pin: Pin, key: bytes) -> None:
     """Be enrolled there with this key id; what was kept of another KI is forgotten."""
     known = db.execute("SELECT service FROM ki").fetchone()

@@ -120,7 +120,7 @@ class KiNotes:
     settled: Digest
     """By what the KI's digest may differ from ours, since an offer has not changed it."""
     offered: Digest | None
-    """By what it differed before the offer that is under way; None: none is."""
+    """What the KI should hold by now, since an offer is under way; None: none is."""
     holds: Digest
     """Of the results that the KI has taken from the table's present key."""
     waiting: int

@@ -58,8 +58,9 @@ _KI: Final = (
 )
 """`ki` has one row once the table is enrolled: the service's public key and name, how it was found (`code` or
 `sight`), the key id that the table had then, the number of the last news, the difference of digests that is
-settled, and the one before an offer that is under way (`heek.ki.settlement`). `news` is what the KI told, as
-it came; `voids` and `names` are what that comes to: which matches are void now, what players are called."""
+settled, and what the KI should hold while an offer is under way (`heek.ki.settlement`). `news` is what the KI
+told, as it came; `voids` and `names` are what that comes to: which matches are void now, what players are
+called."""
 
 _TABLES: Final = (
     """CREATE TABLE events(

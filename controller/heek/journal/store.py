@@ -14,7 +14,7 @@ from heek.errors import BatchRefused, JournalError
 from heek.journal import ki_notes
 from heek.journal.checks import deltas_of
 from heek.journal.kept import KeptRecords
-from heek.journal.ki_notes import UNANSWERED, digest_of
+from heek.journal.ki_notes import UNANSWERED, digest_of, joined
 from heek.journal.lock import FolderLock
 from heek.journal.records import (
     NO_MATCHES,
@@ -37,6 +37,8 @@ _INSERT_RESULT: Final = "INSERT INTO results(match, record, cbor, key) VALUES(?,
 _WAITING_RECORD: Final = (
     f"SELECT record FROM results JOIN outbox USING(match) WHERE match = ? AND {UNANSWERED}"
 )
+_ANSWERED: Final = "UPDATE outbox SET state = ?, reason = ?, again = 0 WHERE match = ? AND state = 'waiting'"
+_KEY_OF: Final = "SELECT key FROM results WHERE match = ?"
 _INSERT_RECORDING: Final = "INSERT INTO recordings(first_seq, beginning) VALUES(?, ?)"
 _INSERT_PART: Final = "INSERT INTO recording_parts(last_seq, recording, after_seq, inputs) VALUES(?, ?, ?, ?)"
 _REPLACE_FAIRNESS: Final = "INSERT OR REPLACE INTO fairness(incarnation, seq, body) VALUES(?, ?, ?)"
@@ -46,7 +48,8 @@ _FORGET_FAIRNESS: Final = (
 RUNS_KEPT: Final = 50
 """Of so many runs of the table the last figures of fairness are kept."""
 
-_INSERT_OUTBOX: Final = "INSERT INTO outbox(match) VALUES(?)"
+_INSERT_OUTBOX: Final = "INSERT INTO outbox(match, state, reason) VALUES(?, ?, ?)"
+_NO_RECORD: Final = "the table's own journal: it is too large for a record"
 
 
 def open_journal(state_dir: Path) -> Journal:
@@ -123,35 +126,33 @@ class Journal(KeptRecords):
         )
         return [Result(match, record, bytes(cbor), written) for match, record, cbor, written in rows]
 
-    def unsent(self, limit: int, most_bytes: int, passing: Collection[str] = ()) -> list[Result]:
+    def unsent(
+        self,
+        limit: int,
+        most_bytes: int,
+        passing: Collection[str] = (),
+        among: Collection[str] | None = None,
+    ) -> list[Result]:
         """The oldest results that wait, with their bytes: at most `limit`, and `most_bytes` but for one.
 
-        Matches in `passing` are passed over.
+        Matches in `passing` are passed over; with `among` only these are looked at.
         """
         rows = self._rows(
             "SELECT match, record, cbor, key FROM outbox JOIN results USING(match)"
-            " WHERE state = 'waiting' AND cbor IS NOT NULL ORDER BY position LIMIT ?",
-            (limit + len(passing),),
+            " WHERE state = 'waiting' AND cbor IS NOT NULL"
+            " AND match NOT IN (SELECT value FROM json_each(?))"
+            " AND (? IS NULL OR match IN (SELECT value FROM json_each(?)))"
+            " ORDER BY position LIMIT ?",
+            (json.dumps(list(passing)), *2 * (None if among is None else json.dumps(list(among)),), limit),
         )
         chosen: list[Result] = []
         size = 0
         for match, record, cbor, key in rows:
-            if match in passing:
-                continue
             size += len(cbor)
-            if len(chosen) == limit or (chosen and size > most_bytes):
+            if chosen and size > most_bytes:
                 break
             chosen.append(Result(match, record, bytes(cbor), key))
         return chosen
-
-    def unsent_result(self, match: str) -> Result | None:
-        """One result, if it waits and has its bytes."""
-        rows = self._rows(
-            "SELECT match, record, cbor, key FROM outbox JOIN results USING(match)"
-            " WHERE state = 'waiting' AND cbor IS NOT NULL AND match = ?",
-            (match,),
-        )
-        return Result(rows[0][0], rows[0][1], bytes(rows[0][2]), rows[0][3]) if rows else None
 
     def write_cbor(self, results: Sequence[Result]) -> None:
         """Give results their bytes for the KI and the key id in them; raises JournalError if it cannot be."""
@@ -248,19 +249,27 @@ class Journal(KeptRecords):
         Raises JournalError if it cannot be written: then nothing of it is, and the KI is asked again.
         """
         totals: dict[str, int] = {}
+        taken: list[tuple[bytes | None, str]] = []
+        accepted: list[tuple[bytes | None, str]] = []
         with self._transaction():
             for answer in answers:
                 rows = self._db.execute(_WAITING_RECORD, (answer.match,)).fetchall()
                 for (record,) in rows:
                     for player, delta in deltas_of(record):
                         totals[player] = totals.get(player, 0) + delta
-                self._db.execute(
-                    "UPDATE outbox SET state = ?, reason = ?, again = 0"
-                    " WHERE match = ? AND state = 'waiting'",
-                    (answer.state, answer.reason, answer.match),
-                )
+                changed = self._db.execute(_ANSWERED, (answer.state, answer.reason, answer.match)).rowcount
+                if changed and answer.state in ("accepted", "duplicate"):
+                    (key,) = self._db.execute(_KEY_OF, (answer.match,)).fetchone()
+                    taken.append((key, answer.match))
+                    if answer.state == "accepted":
+                        accepted.append(taken[-1])
             ki_notes.tell_points(self._db, points)
-        self._deltas = self._holds = None
+            ki_notes.expect(self._db, accepted)
+        self._deltas = None
+        if self._holds is not None:
+            mine = self._holds[0]
+            more = digest_of(match for key, match in taken if key == mine)
+            self._holds = mine, joined(self._holds[1], more)
         return Acknowledged(totals, self.waiting())
 
     def told_points(self) -> dict[str, int]:
@@ -337,9 +346,11 @@ class Journal(KeptRecords):
             db.execute(
                 _REPLACE_SNAPSHOT, (batch.snapshot, label.boot, label.mono_ns, label.wall_s, label.trust)
             )
-        for row in records:
-            db.execute(_INSERT_RESULT, row)
-            db.execute(_INSERT_OUTBOX, (row[0],))
+        for match, record, cbor, key in records:
+            db.execute(_INSERT_RESULT, (match, record, cbor, key))
+            # With a key and no bytes it could be made no record, and never will be.
+            refused = key is not None and cbor is None
+            db.execute(_INSERT_OUTBOX, (match, *(("rejected", _NO_RECORD) if refused else ("waiting", None))))
         if batch.recorded is not None:
             part = batch.recorded
             if part.beginning is not None:
