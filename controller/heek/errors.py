@@ -35,6 +35,10 @@ class JournalError(TableError, OSError):
     """The journal cannot be opened, read or written."""
 
 
+class JournalDamaged(JournalError):
+    """What the journal's file holds cannot be right, or what was there is gone."""
+
+
 class BatchRefused(JournalError, ValueError):
     """The journal was given a batch that it can never keep: a gap in the numbers, a match twice."""
 

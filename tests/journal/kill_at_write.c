@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -80,6 +81,30 @@ int ftruncate64(int fd, off64_t size) {
     REAL(int, ftruncate64, int, off64_t);
     if (now(0)) die();
     return real(fd, size);
+}
+
+int rename(const char *from, const char *to) {
+    REAL(int, rename, const char *, const char *);
+    if (now(0)) die();
+    return real(from, to);
+}
+
+int mkdir(const char *path, mode_t mode) {
+    REAL(int, mkdir, const char *, mode_t);
+    if (now(0)) die();
+    return real(path, mode);
+}
+
+int rmdir(const char *path) {
+    REAL(int, rmdir, const char *);
+    if (now(0)) die();
+    return real(path);
+}
+
+int unlinkat(int folder, const char *path, int flags) {
+    REAL(int, unlinkat, int, const char *, int);
+    if (now(0)) die();
+    return real(folder, path, flags);
 }
 
 int unlink(const char *path) {
