@@ -42,9 +42,10 @@ check: .venv/.installed-dev ## form, types, import contracts, generated document
 bench: .venv/.installed-dev ## measure latency, speed, start, memory; writes JSON and a table
 	@$(KEEP_COMPILED) $(VENV)/python -m tests.bench $(ARGS)
 
-fuzz: .venv/.installed-dev ## ten thousand random stories, a hundred thousand presses around the close
+fuzz: .venv/.installed-dev ## random stories, presses around the close, bytes into everything that reads
 	@$(VENV)/python -m tests.fuzz --stories 10000 $(ARGS)
 	@$(VENV)/python -m tests.close_calls --presses 100000
+	@$(VENV)/python -m tests.decoders --inputs 500000
 
 documents: .venv/.installed-dev ## write pinout, header drawing, boot settings, phase diagram
 	@$(VENV)/python -m heek.wiring write
