@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.bench import edges, machine, panel, rules, running, virtual
+from tests.bench import edges, machine, panel, reports, rules, running, virtual
 from tests.bench.figures import Figure, table
 
 Part = Callable[[argparse.Namespace], list[Figure]]
@@ -26,6 +26,7 @@ PARTS: Final[dict[str, Part]] = {
     "panel": lambda asked: panel.measure(quick=asked.quick),
     "virtual": lambda asked: virtual.measure(quick=asked.quick, full=asked.full),
     "running": lambda asked: running.measure(quick=asked.quick),
+    "reports": lambda asked: reports.measure(quick=asked.quick),
 }
 
 
