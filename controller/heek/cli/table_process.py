@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from heek.session.inputs import Claimed
     from heek.session.view import View
     from heek.web.doors import SignedIn
+    from heek.web.metrics import KiFigures
     from heek.web.server import PageServer
     from heek.web.state import KiLine, Told
 
@@ -101,6 +102,7 @@ class TableProcess:
         self._photos: ReplayedMatches | None = None
         self._daemon: Daemon
         self._reporting: Reporting | None = None
+        self._link: Link | None = None
 
     def run(self, on_ready: Callable[[TableProcess], None]) -> int:
         """Play until SIGTERM or Ctrl-C; the exit code.
@@ -213,6 +215,7 @@ class TableProcess:
             sign_in=self._sign_in if demonstration is not None else None,
             switch_ki=demonstration.switch_ki if demonstration is not None else None,
             fairness=self._fairness,
+            ki_figures=self._ki_figures,
             photo_finishes=photos,
         )
         self._photos = photos
@@ -294,7 +297,7 @@ class TableProcess:
     # The KI
 
     async def _start_reporting(self) -> None:
-        link = self._open_link()
+        link = self._link = self._open_link()
         if link is None:
             return
         from heek.reporting import Reporter, Reporting
@@ -341,6 +344,22 @@ class TableProcess:
         status = self._reporting.status
         state = "stopped" if self._ki_stopped() else status.state
         return KiLine(status.link, state, status.waiting, status.last, status.reason)
+
+    def _ki_figures(self) -> KiFigures:
+        """On the page's thread: numbers that the loop counts, each read in one go."""
+        from heek.web.metrics import KiFigures
+
+        if self._reporting is None or self._link is None:
+            return KiFigures()
+        status, link = self._reporting.status, self._link.status()
+        return KiFigures(
+            status.link,
+            status.waiting,
+            None if status.state == "unknown" else status.state == "up",
+            link.up,
+            status.last_wall_s,
+            link.counters,
+        )
 
     def _ki_stopped(self) -> bool:
         return self._demonstration is not None and self._demonstration.ki_stopped()
