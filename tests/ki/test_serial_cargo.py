@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heek.cli.table_process import serial_bytes
 from heek.clock import MILLISECOND, SECOND
 from heek.ki import cbor
 from heek.ki.answers import BatchAnswer, RecordAnswer, Verdict, encode_batch_answer, read_batch_answer
@@ -181,3 +182,12 @@ def test_a_backlog_over_a_bad_line_is_exact(seed: int, turnaround: int) -> None:
             # As the link does: what was asked in another session is asked again.
             asked = []
     assert sorted(ledger.values()) == [1] * 25
+
+
+@pytest.mark.parametrize("baud", [1200, 9600, 57_600, 115_200, 1_000_000])
+def test_a_request_is_on_the_wire_for_three_seconds_at_most(baud: int) -> None:
+    """However slow the line, a sign-in need not wait long behind a backlog; no request is beyond 32 KiB."""
+    size = serial_bytes(baud)
+    assert 0 < size <= 32 * 1024
+    assert size * 10 / baud <= 3.0
+    assert size == 32 * 1024 or size * 10 / baud > 2.9

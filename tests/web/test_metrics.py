@@ -11,6 +11,7 @@ from heek.ki.delivery import ExchangeCounters
 from heek.web.metrics import KiFigures, exposition, read_exposition
 from tests.web.serving import LAN, serving
 
+WELL_FORMED = re.compile(r'|# (HELP|TYPE) \w+ [\w ,.]+|\w+({link="http"})? [0-9.e+-]+', re.ASCII)
 COUNTED = {"frames": 120, "invalid_bytes": 7, "crc_errors": 1, "resends": 2, "round_trip_ms": 3.4}
 SERIAL = KiFigures("serial", 3, True, True, 1_900_000_000.25, COUNTED)
 
@@ -96,7 +97,12 @@ def test_outsiders_are_not_told() -> None:
 def test_what_is_written_is_read(counters: dict[str, float]) -> None:
     """Whatever a link counts by whatever name, the answer is well formed and read back exactly."""
     named = {name: value for name, value in counters.items() if re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", name)}
-    told = read_exposition(exposition(KiFigures("http", counters=counters)).decode())
+    text = exposition(KiFigures("http", counters=counters)).decode()
+    for line in text.split("\n"):
+        assert re.fullmatch(
+            r"|# (HELP|TYPE) \w+ [\w ,.]+|\w+({link=\"http\"})? [0-9.e+-]+", line, re.ASCII
+        ), line
+    told = read_exposition(text)
     read = {name.removeprefix("heek_link_"): value for name, value in told.items()}
     assert {name: read[name] for name in named if name != "up"} == {
         name: value for name, value in named.items() if name != "up"

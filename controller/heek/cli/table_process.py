@@ -60,8 +60,10 @@ CLAIM_PATIENCE_S: Final = 5.0
 STAMP_SAMPLES: Final = 100
 """Wake-ups that are measured at the start where stamps are not the kernel's: a tenth of a second."""
 
-SERIAL_BYTES: Final = 8 * 1024
-"""Of records in one request over serial: under a second on the wire at 115200 baud."""
+MOST_SERIAL_BYTES: Final = 32 * 1024
+SERIAL_S: Final = 3.0
+"""A request over serial is on the wire for no longer, so that a sign-in need not wait long behind it. Shorter
+ones would cost: between two requests the wire waits for the KI."""
 HTTP_BYTES: Final = 512 * 1024
 
 
@@ -308,7 +310,7 @@ class TableProcess:
             who,
             link,
             config.ki.link,
-            most_bytes=HTTP_BYTES if config.ki.link == "http" else SERIAL_BYTES,
+            most_bytes=HTTP_BYTES if config.ki.link == "http" else serial_bytes(config.ki.baud),
             on_change=self._publish,
         )
         self._reporting.start()
@@ -403,6 +405,13 @@ class TableProcess:
                 settled.set_result(None)
             else:
                 settled.set_exception(IllegalAction(why))
+
+
+def serial_bytes(baud: int) -> int:
+    """Bytes of records that go into one request over serial; one record goes whatever its size."""
+    from heek.ki.delivery import BITS_A_BYTE
+
+    return min(round(SERIAL_S * baud / BITS_A_BYTE), MOST_SERIAL_BYTES)
 
 
 def stamps_words(config: Config) -> str:
