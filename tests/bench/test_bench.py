@@ -35,6 +35,7 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
         "panel_hand_over",
         "idle",
         "serial_backlog",
+        "serial_backlog_two",
         "serial_backlog_real",
         "serial_backlog_noisy",
         "serial_records",
