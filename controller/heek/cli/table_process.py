@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from heek.session.inputs import Claimed
     from heek.session.view import View
     from heek.web.doors import SignedIn
+    from heek.web.metrics import KiFigures
     from heek.web.server import PageServer
     from heek.web.state import KiLine, Told
 
@@ -61,8 +62,10 @@ CLAIM_PATIENCE_S: Final = 5.0
 STAMP_SAMPLES: Final = 100
 """Wake-ups that are measured at the start where stamps are not the kernel's: a tenth of a second."""
 
-SERIAL_BYTES: Final = 8 * 1024
-"""Of records in one request over serial: under a second on the wire at 115200 baud."""
+MOST_SERIAL_BYTES: Final = 32 * 1024
+SERIAL_S: Final = 3.0
+"""A request over serial is on the wire for no longer, so that a sign-in need not wait long behind it. Shorter
+ones would cost: between two requests the wire waits for the KI."""
 HTTP_BYTES: Final = 512 * 1024
 
 
@@ -104,6 +107,7 @@ class TableProcess:
         self._daemon: Daemon
         self._boot = this_boot()
         self._reporting: Reporting | None = None
+        self._link: Link | None = None
 
     def run(self, on_ready: Callable[[TableProcess], None]) -> int:
         """Play until SIGTERM or Ctrl-C; the exit code.
@@ -217,6 +221,7 @@ class TableProcess:
             sign_in=self._sign_in if demonstration is not None else None,
             switch_ki=demonstration.switch_ki if demonstration is not None else None,
             fairness=self._fairness,
+            ki_figures=self._ki_figures,
             photo_finishes=photos,
         )
         self._photos = photos
@@ -298,7 +303,7 @@ class TableProcess:
     # The KI
 
     async def _start_reporting(self) -> None:
-        link = self._open_link()
+        link = self._link = self._open_link()
         if link is None:
             return
         from heek.reporting import Reporter, Reporting
@@ -318,7 +323,7 @@ class TableProcess:
             who,
             link,
             config.ki.link,
-            most_bytes=HTTP_BYTES if config.ki.link == "http" else SERIAL_BYTES,
+            most_bytes=HTTP_BYTES if config.ki.link == "http" else serial_bytes(config.ki.baud),
             on_change=self._publish,
             first_sight=_is_at_first_sight(config),
         )
@@ -359,6 +364,22 @@ class TableProcess:
         status = self._reporting.status
         state = "stopped" if self._ki_stopped() else status.state
         return KiLine(status.link, state, status.waiting, status.last, status.reason)
+
+    def _ki_figures(self) -> KiFigures:
+        """On the page's thread: numbers that the loop counts, each read in one go."""
+        from heek.web.metrics import KiFigures
+
+        if self._reporting is None or self._link is None:
+            return KiFigures()
+        status, link = self._reporting.status, self._link.status()
+        return KiFigures(
+            status.link,
+            status.waiting,
+            None if status.state == "unknown" else status.state == "up",
+            link.up,
+            status.last_wall_s,
+            link.counters,
+        )
 
     def _ki_stopped(self) -> bool:
         return self._demonstration is not None and self._demonstration.ki_stopped()
@@ -410,6 +431,13 @@ def _is_at_first_sight(config: Config) -> bool:
         return True
     host = urlsplit(config.ki.url).hostname or ""
     return host == "localhost" or is_loopback(host)
+
+
+def serial_bytes(baud: int) -> int:
+    """Bytes of records that go into one request over serial; one record goes whatever its size."""
+    from heek.ki.delivery import BITS_A_BYTE
+
+    return min(round(SERIAL_S * baud / BITS_A_BYTE), MOST_SERIAL_BYTES)
 
 
 def stamps_words(config: Config) -> str:

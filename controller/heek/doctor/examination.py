@@ -17,6 +17,7 @@ from heek.config import Config
 from heek.doctor import boot_files
 from heek.doctor.findings import Finding, Mark
 from heek.doctor.machine import Machine, milliseconds
+from heek.doctor.running_link import link_findings
 from heek.errors import BackendError
 from heek.stations.header_chip import Chip, header, holder
 from heek.wiring.pin_map import OLED_SCL, OLED_SDA, UART_RX, UART_TX, ranges
@@ -644,6 +645,13 @@ def _port(case: Case) -> Iterator[Finding]:
         )
 
 
+def _running_link(case: Case) -> Iterator[Finding]:
+    web, link = case.config.web, case.config.ki.link
+    if case.pid is not None and link != "none":
+        values = None if web.port == 0 else case.machine.metrics(web.host, web.port)
+        yield from link_findings(link, values)
+
+
 LOOKS: Final[tuple[Look, ...]] = (
     _configuration,
     _board,
@@ -660,5 +668,6 @@ LOOKS: Final[tuple[Look, ...]] = (
     _power,
     _journal,
     _port,
+    _running_link,
 )
 """In this order."""

@@ -39,6 +39,7 @@ LIBRARIES: Final = (
     "pyserial",
 )
 COMMAND_PATIENCE_S: Final = 5.0
+MOST_METRICS_BYTES: Final = 65_536
 CALLBACKS: Final = 500
 """How many wake-ups are measured for the lateness of a callback."""
 
@@ -87,6 +88,8 @@ class Machine:
     """How late callbacks come on this machine, one by one."""
     table_pid: Callable[[Path], int | None] = lambda _folder: None
     """The process that runs a table on a state folder."""
+    metrics: Callable[[str, int], Mapping[str, float] | None] = lambda _host, _port: None
+    """What a running table's page tells programs, by its address; None: it does not answer."""
 
     def text(self, *paths: str) -> str | None:
         """The text of the first of these files that can be read, without a device tree's last NUL."""
@@ -136,6 +139,7 @@ def this_machine() -> Machine:
         journal_faults=_journal_faults,
         lateness=callback_lateness,
         table_pid=holder,
+        metrics=_metrics,
     )
 
 
@@ -227,6 +231,26 @@ def _port_trouble(host: str, port: int) -> str:
     except OSError as error:
         return error.strerror or str(error)
     return ""
+
+
+def _metrics(host: str, port: int) -> Mapping[str, float] | None:
+    import http.client
+
+    from heek.serving.addresses import is_wildcard
+    from heek.web.metrics import read_exposition
+
+    connection = http.client.HTTPConnection(
+        "127.0.0.1" if is_wildcard(host) else host, port, timeout=COMMAND_PATIENCE_S
+    )
+    try:
+        connection.request("GET", "/metrics")
+        response = connection.getresponse()
+        text = response.read(MOST_METRICS_BYTES).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+    return read_exposition(text) if response.status == 200 else None
 
 
 def _journal_faults(folder: Path) -> Sequence[str] | None:
