@@ -196,7 +196,12 @@ class Daemon:
             self._key, config.table.name, bytes.fromhex(self._incarnation), world.boot, newest
         )
         self._view = self._table.view
-        self._views = CommittedViews(self._view, lambda: self._writer.status)
+        salvaged = self._writer.salvaged
+        self._views = CommittedViews(
+            self._view, lambda: self._writer.status, () if salvaged is None else (salvaged.sentence,)
+        )
+        if salvaged is not None:
+            log.error("%s", salvaged.sentence)
         self._alive_at = self._clock.now()
         self._commit(
             self._table.start(

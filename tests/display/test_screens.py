@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from heek.clock import MILLISECOND, SECOND
 from heek.display import faces
-from heek.display.screens import next_change, screen
+from heek.display.drawing import draw
+from heek.display.screens import FAULT_PAGE, next_change, screen
 from heek.kinds import KINDS, SEATS, Kind
 from heek.session.phases import Phase
 from heek.session.view import Collection, SeatState, View
@@ -234,3 +235,15 @@ def test_every_moment_knows_its_trouble() -> None:
             shown = screen(view, now, cycle)
             assert [mark.seat for mark in shown.marks if mark.stuck] == list(SEATS), name
             assert shown.not_saving, name
+
+
+def test_a_damaged_journal_takes_its_turn() -> None:
+    """Proves that what is told of the journal has a page of its own, beside the others."""
+    view = table(Phase.ATTRACT, seats(s2={"stuck": (Kind.PEN,)}), not_saving=True, journal=("Set aside.",))
+    pages = [screen(view, T0 + number * FAULT_PAGE) for number in range(4)]
+    told = [(page.seat, page.trouble) for page in pages if isinstance(page, faces.Fault)]
+    assert told == [(None, ""), (None, "journal"), (2, "stuck"), (None, "")]
+    alone = screen(table(Phase.ATTRACT, seats(), journal=("Set aside.",)), T0)
+    assert isinstance(alone, faces.Fault)
+    assert not alone.not_saving
+    assert draw(alone).tobytes() != draw(replace(alone, trouble="")).tobytes()

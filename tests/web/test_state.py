@@ -50,6 +50,7 @@ def test_a_whole_table() -> None:
         bots_allowed=True,
         bots_at=9 * SECOND // 2,
         not_saving=True,
+        journal=("It was set aside.",),
     )
     lit = {seat: lamp(shown, seat, 2 * SECOND) for seat in SEATS[:4]}
     picture = Image.new("1", (128, 64))
@@ -123,6 +124,7 @@ def test_a_whole_table() -> None:
         "bots_allowed": True,
         "bots_at": 4.5,
         "not_saving": True,
+        "journal": ["It was set aside."],
         "told": [{"seq": 7, "at": 1.0, "text": "Seat 1 wins"}],
         "ki": {
             "link": "serial",

@@ -318,6 +318,7 @@ class TableProcess:
             incarnation=daemon.incarnation,
             boot=self._boot,
             players=lambda: daemon.players,
+            tell_time=daemon.tell_time,
         )
         self._reporting = Reporting(
             who,

@@ -100,7 +100,7 @@ def _fault(screen: Fault, image: Image.Image) -> None:
     _sides(image, screen.marks)
     if screen.seat is None:
         _centred(image, _warning(), (MIDDLE_PX, 15))
-        _text(image, "NOT SAVING", (MIDDLE_PX, 33))
+        _text(image, "JOURNAL DAMAGED" if screen.trouble else "NOT SAVING", (MIDDLE_PX, 33))
     else:
         for index, kind in enumerate(screen.buttons):
             x = MIDDLE_PX - 9 * (len(screen.buttons) - 1) + 18 * index

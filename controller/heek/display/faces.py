@@ -105,10 +105,10 @@ class Attract(Screen):
 class Fault(Screen):
     name = "fault"
     seat: Seat | None
-    """Whose buttons are in trouble; None: the journal cannot be written."""
+    """Whose buttons are in trouble; None: the journal is."""
     buttons: tuple[Kind, ...]
     trouble: str
-    """`stuck`, `flood` or `chatter`; empty without a seat."""
+    """`stuck`, `flood` or `chatter`. Without a seat: `journal` if it was damaged; empty: not saved."""
     shift: int
     """0 to `FAULT_SHIFTS` - 1: the height at which it stands."""
 

@@ -236,6 +236,8 @@ def _tallies(view: View, *, dark: bool = False) -> tuple[Tally, ...]:
 def _faults(view: View) -> list[tuple[Seat | None, tuple[Kind, ...], str]]:
     """What the fault screen has to tell, a page each: the journal first (no seat), then seat by seat."""
     pages: list[tuple[Seat | None, tuple[Kind, ...], str]] = [(None, (), "")] if view.not_saving else []
+    if view.journal:
+        pages.append((None, (), "journal"))
     for row in view.seats:
         if row.state is not SeatState.ABSENT:
             faulty = {

@@ -102,6 +102,7 @@ def page_state(
             "bots_allowed": view.bots_allowed,
             "bots_at": _seconds(view.bots_at),
             "not_saving": view.not_saving,
+            "journal": list(view.journal),
             "seats": [_seat(row, lamps.get(row.seat)) for row in view.seats],
             "told": [
                 {"seq": line.seq, "at": _seconds(line.at), "text": line.text}
