@@ -31,6 +31,7 @@ from heek.boot import Boot
 from heek.clock import SECOND, Clock, Duration, Instant, StartedClock
 from heek.committed_views import CommittedViews
 from heek.config import Config, DisplayConfig
+from heek.display.ki_mark import KiMark
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
@@ -286,6 +287,11 @@ class Daemon:
     def tell_points(self, points: Mapping[str, int], acknowledged: Mapping[str, int]) -> None:
         """The KI told what players hold; `acknowledged` are the sums of our deltas that are in that."""
         self._table.tell_points(self._clock.now(), points, acknowledged)
+        self._wake_from_anywhere()
+
+    def tell_ki(self, mark: KiMark | None) -> None:
+        """How it stands with the KI, for the OLED; on the loop. None: the table has no link."""
+        self._painting.tell_ki(mark, self._clock.now())
         self._wake_from_anywhere()
 
     def claim(self, seat: Seat, player: str, name: str, at: Instant | None = None) -> None:

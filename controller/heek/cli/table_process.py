@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 
     from heek.cli.photo_finishes import ReplayedMatches
     from heek.config import Config, DisplayConfig
+    from heek.display.ki_mark import KiMark
     from heek.display.oled import Oled
     from heek.ki.link import Link
-    from heek.reporting import Reporting
+    from heek.reporting import KiStatus, Reporting
     from heek.session.inputs import Claimed
     from heek.session.view import View
     from heek.web.doors import SignedIn
@@ -318,7 +319,7 @@ class TableProcess:
             link,
             config.ki.link,
             most_bytes=HTTP_BYTES if config.ki.link == "http" else SERIAL_BYTES,
-            on_change=self._publish,
+            on_change=self._ki_changed,
             first_sight=_is_at_first_sight(config),
         )
         self._reporting.start()
@@ -341,6 +342,12 @@ class TableProcess:
                 await asyncio.wait_for(self._reporting.close(), REPORTING_PATIENCE_S)
             except TimeoutError:
                 log.warning("the link to the KI does not let go; it is left to itself")
+
+    def _ki_changed(self) -> None:
+        """What is known of the KI goes to the OLED, and to the page."""
+        if self._reporting is not None:
+            self._daemon.tell_ki(ki_mark(self._reporting.status))
+        self._publish()
 
     def _on_result(self) -> None:
         if self._reporting is not None:
@@ -405,6 +412,17 @@ def _is_at_first_sight(config: Config) -> bool:
         return True
     host = urlsplit(config.ki.url).hostname or ""
     return host == "localhost" or is_loopback(host)
+
+
+def ki_mark(status: KiStatus) -> KiMark | None:
+    """What the OLED shows of how reporting stands; None: there is no link, and it shows nothing."""
+    from heek.display.ki_mark import KiMark, Reach
+
+    if status.state == "off":
+        return None
+    return KiMark(
+        Reach(status.state), status.waiting, status.last, status.claim, trouble=bool(status.trouble)
+    )
 
 
 def stamps_words(config: Config) -> str:
