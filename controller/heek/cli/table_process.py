@@ -105,6 +105,8 @@ class TableProcess:
         self._daemon: Daemon
         self._boot = this_boot()
         self._reporting: Reporting | None = None
+        self._ki_status: KiStatus | None = None
+        """What was known of the KI when that last changed."""
 
     def run(self, on_ready: Callable[[TableProcess], None]) -> int:
         """Play until SIGTERM or Ctrl-C; the exit code.
@@ -258,7 +260,7 @@ class TableProcess:
         rest = (
             tuple(lamp.pattern for lamp in daemon.lamps.values()),
             self._told[-1] if self._told else None,
-            None if self._reporting is None else self._reporting.status,
+            self._ki_status,
             self._ki_stopped(),
         )
         # Views and pictures are made anew when they change; to compare them by value would cost more.
@@ -346,7 +348,9 @@ class TableProcess:
     def _ki_changed(self) -> None:
         """What is known of the KI goes to the OLED, and to the page."""
         if self._reporting is not None:
-            self._daemon.tell_ki(ki_mark(self._reporting.status))
+            # As of now: what the link counts goes on, and is no reason for a new page at every turn.
+            self._ki_status = self._reporting.status
+            self._daemon.tell_ki(ki_mark(self._ki_status))
         self._publish()
 
     def _on_result(self) -> None:
@@ -356,11 +360,23 @@ class TableProcess:
     def _ki_line(self) -> KiLine:
         from heek.web.state import KiLine
 
-        if self._reporting is None:
+        if self._ki_status is None:
             return KiLine()
-        status = self._reporting.status
-        state = "stopped" if self._ki_stopped() else status.state
-        return KiLine(status.link, state, status.waiting, status.last, status.reason)
+        from heek.ki.claim import shown_code
+
+        status = self._ki_status
+        stopped = self._ki_stopped()
+        return KiLine(
+            status.link,
+            "stopped" if stopped else status.state,
+            status.waiting,
+            status.last,
+            status.reason,
+            status.service,
+            None if status.claim is None or stopped else shown_code(status.claim),
+            status.trouble,
+            status.counters,
+        )
 
     def _ki_stopped(self) -> bool:
         return self._demonstration is not None and self._demonstration.ki_stopped()
