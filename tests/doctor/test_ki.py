@@ -201,12 +201,13 @@ def test_damaged_journals_are_named(tmp_path: Path) -> None:
 
 
 class Page(BaseHTTPRequestHandler):
-    """Answers as a page does, or as `said` has it."""
+    """Answers as a page does, under its own name alone, or as `said` has it."""
 
     said = b""
 
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/state" else 404)
+        ours = self.headers["Host"].startswith("127.0.0.1:")
+        self.send_response(200 if self.path == "/state" and ours else 403)
         self.end_headers()
         self.wfile.write(self.said)
 
