@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from heek.clock import MILLISECOND, SECOND
 from heek.display import faces
 from heek.display.drawing import draw
+from heek.display.ki_mark import KiMark
 from heek.display.screens import FAULT_PAGE, next_change, screen
 from heek.kinds import KINDS, SEATS, Kind
 from heek.session.phases import Phase
@@ -27,21 +28,21 @@ from tests.display.catalogue import (
     table,
     won,
 )
-from tests.display.views import instants, views
+from tests.display.views import instants, ki_marks, views
 
 
-@given(view=views, now=instants, part=st.floats(0, 1, exclude_max=True))
+@given(view=views, now=instants, part=st.floats(0, 1, exclude_max=True), ki=ki_marks)
 @settings(max_examples=400, deadline=None)
-def test_next_change_is_exact(view: View, now: int, part: float) -> None:
+def test_next_change_is_exact(view: View, now: int, part: float, ki: KiMark | None) -> None:
     """Proves that a screen stays as it is until `next_change` and differs at that very nanosecond."""
-    shown = screen(view, now)
-    change = next_change(view, now)
+    shown = screen(view, now, ki=ki)
+    change = next_change(view, now, ki=ki)
     horizon = now + 300 * SECOND if change is None else change
     assert horizon > now
     for instant in (now + round((horizon - now - 1) * part), horizon - 1):
-        assert screen(view, instant) == shown
+        assert screen(view, instant, ki=ki) == shown
     if change is not None:
-        assert screen(view, change) != shown
+        assert screen(view, change, ki=ki) != shown
 
 
 @given(view=views, now=instants)

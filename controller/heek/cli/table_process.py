@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 
     from heek.cli.photo_finishes import ReplayedMatches
     from heek.config import Config, DisplayConfig
+    from heek.display.ki_mark import KiMark
     from heek.display.oled import Oled
     from heek.ki.link import Link
-    from heek.reporting import Reporting
+    from heek.reporting import KiStatus, Reporting
     from heek.session.inputs import Claimed
     from heek.session.view import View
     from heek.web.doors import SignedIn
@@ -108,6 +109,8 @@ class TableProcess:
         self._boot = this_boot()
         self._reporting: Reporting | None = None
         self._link: Link | None = None
+        self._ki_status: KiStatus | None = None
+        """What was known of the KI when that last changed."""
 
     def run(self, on_ready: Callable[[TableProcess], None]) -> int:
         """Play until SIGTERM or Ctrl-C; the exit code.
@@ -263,7 +266,7 @@ class TableProcess:
         rest = (
             tuple(lamp.pattern for lamp in daemon.lamps.values()),
             self._told[-1] if self._told else None,
-            None if self._reporting is None else self._reporting.status,
+            self._ki_status,
             self._ki_stopped(),
         )
         # Views and pictures are made anew when they change; to compare them by value would cost more.
@@ -325,7 +328,7 @@ class TableProcess:
             link,
             config.ki.link,
             most_bytes=HTTP_BYTES if config.ki.link == "http" else serial_bytes(config.ki.baud),
-            on_change=self._publish,
+            on_change=self._ki_changed,
             first_sight=_is_at_first_sight(config),
         )
         self._reporting.start()
@@ -353,6 +356,14 @@ class TableProcess:
             except TimeoutError:
                 log.warning("the link to the KI does not let go; it is left to itself")
 
+    def _ki_changed(self) -> None:
+        """What is known of the KI goes to the OLED, and to the page."""
+        if self._reporting is not None:
+            # As of now: what the link counts goes on, and is no reason for a new page at every turn.
+            self._ki_status = self._reporting.status
+            self._daemon.tell_ki(ki_mark(self._ki_status))
+        self._publish()
+
     def _on_result(self) -> None:
         if self._reporting is not None:
             self._reporting.result_waits()
@@ -360,11 +371,23 @@ class TableProcess:
     def _ki_line(self) -> KiLine:
         from heek.web.state import KiLine
 
-        if self._reporting is None:
+        if self._ki_status is None:
             return KiLine()
-        status = self._reporting.status
-        state = "stopped" if self._ki_stopped() else status.state
-        return KiLine(status.link, state, status.waiting, status.last, status.reason)
+        from heek.ki.claim import shown_code
+
+        status = self._ki_status
+        stopped = self._ki_stopped()
+        return KiLine(
+            status.link,
+            "stopped" if stopped else status.state,
+            status.waiting,
+            status.last,
+            status.reason,
+            status.service,
+            None if status.claim is None or stopped else shown_code(status.claim),
+            status.trouble,
+            status.counters,
+        )
 
     def _ki_figures(self) -> KiFigures:
         """On the page's thread: numbers that the loop counts, each read in one go."""
@@ -439,6 +462,17 @@ def serial_bytes(baud: int) -> int:
     from heek.ki.delivery import BITS_A_BYTE
 
     return min(round(SERIAL_S * baud / BITS_A_BYTE), MOST_SERIAL_BYTES)
+
+
+def ki_mark(status: KiStatus) -> KiMark | None:
+    """What the OLED shows of how reporting stands; None: there is no link, and it shows nothing."""
+    from heek.display.ki_mark import KiMark, Reach
+
+    if status.state == "off":
+        return None
+    return KiMark(
+        Reach(status.state), status.waiting, status.last, status.claim, trouble=bool(status.trouble)
+    )
 
 
 def stamps_words(config: Config) -> str:
