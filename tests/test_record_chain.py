@@ -11,11 +11,12 @@ import pytest
 
 from heek.boot import Boot
 from heek.clock import ManualClock
-from heek.journal import Batch, Result, open_journal
+from heek.journal import Answered, Batch, Journal, Result, open_journal
+from heek.ki.envelope import public_key
 from heek.ki.record import Record, decode_record, record_hash
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Kind
-from heek.record_chain import RecordChain, link_old_results
+from heek.record_chain import RecordChain, bind_results
 from heek.session.state import MatchResult
 from tests.journal.scripts import entry, label
 from tests.ki.test_result import a_result
@@ -93,7 +94,7 @@ def test_results_from_before_there_was_a_key_are_linked_in_their_order(tmp_path:
                 (Result(MATCHES[number], body),),
             )
             journal.append(batch)
-        newest = link_old_results(journal, key)
+        newest = bind_results(journal, key)
         waiting = journal.unsent(10, 100_000)
         assert [each.match for each in waiting] == [MATCHES[0], MATCHES[2]]
         assert (newest, journal.waiting()) == (waiting[-1].cbor, 2)
@@ -101,5 +102,48 @@ def test_results_from_before_there_was_a_key_are_linked_in_their_order(tmp_path:
         assert (first.seq, first.prev, second.seq) == (1, None, 2)
         assert waiting[0].cbor is not None
         assert second.prev == record_hash(waiting[0].cbor)
-        assert link_old_results(journal, key) == newest
+        assert bind_results(journal, key) == newest
         assert journal.verify() == []
+
+
+def keep(journal: Journal, results: list[Result]) -> None:
+    for result in results:
+        seq = journal.last_seq() + 1
+        won = entry(seq, "match_won", match=result.match)
+        journal.append(Batch((won,), True, b"{}", label(seq), (result,)))
+
+
+def test_what_waits_under_another_key_is_bound_to_the_new_one(tmp_path: Path) -> None:
+    """A card's journal came back without its key: what waits goes out under the new one, in a chain anew."""
+    old, new = a_key(tmp_path), TableKey(bytes([7] * 32), public_key(bytes([7] * 32)))
+    made, clock = chain(old, 9), ManualClock()
+    with open_journal(tmp_path) as journal:
+        keep(journal, [made.add(a_match(number), clock) for number in range(3)])
+        journal.acknowledge([Answered(MATCHES[0], "accepted")], {})
+        newest = bind_results(journal, new)
+        waiting = journal.unsent(10, 100_000)
+        assert [(each.match, each.key) for each in waiting] == [(match, new.id) for match in MATCHES[1:3]]
+        first, second = read(waiting)
+        assert (first.table, first.seq, first.prev) == (new.id, 1, None)
+        assert waiting[0].cbor is not None
+        assert (second.seq, second.prev) == (2, record_hash(waiting[0].cbor))
+        assert newest == waiting[1].cbor
+        # What the KI has under the old key stays there, and is of no digest of the new one.
+        assert (journal.ki_notes(old.id).holds[0], journal.ki_notes(new.id).holds[0]) == (1, 0)
+        keep(journal, [chain(new, 10, newest).add(a_match(3), clock)])
+        assert bind_results(journal, new) == journal.unsent(10, 100_000)[-1].cbor
+        assert len(journal.unsent(10, 100_000)) == 3
+
+
+def test_records_of_an_older_schema_learn_whose_they_are(tmp_path: Path) -> None:
+    """The key stands in each record's bytes; what is no record is nobody's, and answered for if it waits."""
+    key = a_key(tmp_path)
+    made, clock = chain(key, 9), ManualClock()
+    old = [replace(made.add(a_match(number), clock), key=None) for number in range(3)]
+    with open_journal(tmp_path) as journal:
+        keep(journal, [old[0], replace(old[1], cbor=b"rubbish"), old[2]])
+        journal.acknowledge([Answered(MATCHES[0], "accepted")], {})
+        assert bind_results(journal, key) == old[2].cbor
+        assert [each.match for each in journal.unsent(10, 100_000)] == [MATCHES[2]]
+        notes = journal.ki_notes(key.id)
+        assert (notes.holds[0], notes.refused, notes.waiting) == (1, 1, 1)

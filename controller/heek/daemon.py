@@ -38,7 +38,7 @@ from heek.journal import Batch, Entry, FairnessReport, JournalWriter, RecordedPa
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Kind, Seat
 from heek.painting import Painting
-from heek.record_chain import RecordChain, link_old_results
+from heek.record_chain import RecordChain, bind_results
 from heek.recorded_table import RecordedTable
 from heek.session import events as ev
 from heek.session.events import event_line, event_name
@@ -147,7 +147,7 @@ class Daemon:
         self._writer = JournalWriter(config.table.state_dir, world.journal_executor, world.clock)
         try:
             self._key = table_key(config.table.state_dir, world.new_seed)
-            newest = self._writer.ask(lambda journal: link_old_results(journal, self._key)).result()
+            newest = self._writer.ask(lambda journal: bind_results(journal, self._key)).result()
             self._seq, kept, own_deltas, told_points = self._writer.ask(
                 lambda journal: (
                     journal.last_seq(),
@@ -241,6 +241,17 @@ class Daemon:
     def key(self) -> TableKey:
         """What the table signs with."""
         return self._key
+
+    @property
+    def incarnation(self) -> bytes:
+        """8 bytes, new at each start."""
+        return bytes.fromhex(self._incarnation)
+
+    @property
+    def players(self) -> list[str]:
+        """The KI numbers of those who sit at the table."""
+        seats = self._table.kept().seats.values()
+        return [seat.player for seat in seats if seat.player is not None]
 
     def fairness(self) -> dict[str, object]:
         """The figures of fairness since the start; see `Fairness.report`.

@@ -15,12 +15,15 @@ from heek.boot import Boot
 from heek.clock import Clock
 from heek.errors import RecordError
 from heek.journal import Answered, Journal, Result
-from heek.ki.record import encode_record, record_hash
+from heek.ki.record import Record, decode_record, encode_record, record_hash
 from heek.ki.result import record_from_json, record_of, result_json
 from heek.ki.table_key import TableKey
 from heek.session.state import MatchResult
 
 log: Final = logging.getLogger("heek")
+
+_PAGE: Final = 200
+"""Results that are bound in one transaction."""
 
 
 class RecordChain:
@@ -55,36 +58,64 @@ class RecordChain:
         except RecordError as error:
             # Kept for people; the KI will never hear of it, and no later record waits for it.
             log.error("the result of match %s %s; it stays in the journal alone", result.match, error)
-            return Result(result.match, body)
+            return Result(result.match, body, key=self._key.id)
         self._seq += 1
         self._prev = record_hash(cbor)
-        return Result(result.match, body, cbor)
+        return Result(result.match, body, cbor, self._key.id)
 
 
-def link_old_results(journal: Journal, key: TableKey) -> bytes | None:
-    """Give results that wait from before there was a key their place in the chain; the newest record then.
+def bind_results(journal: Journal, key: TableKey) -> bytes | None:
+    """Give every result that waits its place in the chain of this key; the newest record of it then.
 
-    What can be no record is answered for here, as rejected, so that it does not wait for ever. Raises
-    JournalError if that cannot be written.
+    Results may wait from before there was a key, or under another one: a card's journal that came back
+    without its key. What can be no record is answered for here, as rejected, so that it does not wait for
+    ever. Raises JournalError if that cannot be written.
     """
-    newest = journal.last_cbor()
-    linked: list[Result] = []
+    journal.meet_with_key(key.id)
+    _name_keys(journal, key)
+    newest = journal.last_cbor(key.id)
     hopeless: list[Answered] = []
     numbers: Counter[bytes] = Counter()
-    for result in journal.unwritten():
-        try:
-            record = record_from_json(
-                result.record, table=key.id, seq=1, prev=None if newest is None else record_hash(newest)
-            )
-            cbor = encode_record(replace(record, seq=numbers[record.inc] + 1))
-        except RecordError as error:
-            hopeless.append(Answered(result.match, "rejected", f"the table's own journal: {error}"))
-            continue
-        numbers[record.inc] += 1
-        newest = cbor
-        linked.append(replace(result, cbor=cbor))
-    if linked:
-        journal.write_cbor(linked)
-    if hopeless:
-        journal.acknowledge(hopeless, {})
+    if newest is not None:
+        # Of a start that was cut off in the middle of this.
+        before = decode_record(newest)
+        numbers[before.inc] = before.seq
+    while results := journal.unbound(key.id, _PAGE) or journal.unwritten():
+        linked: list[Result] = []
+        for result in results:
+            try:
+                record = _record_of(result, key, None if newest is None else record_hash(newest))
+                cbor = encode_record(replace(record, seq=numbers[record.inc] + 1))
+            except RecordError as error:
+                hopeless.append(Answered(result.match, "rejected", f"the table's own journal: {error}"))
+                continue
+            numbers[record.inc] += 1
+            newest = cbor
+            linked.append(replace(result, cbor=cbor, key=key.id))
+        if linked:
+            journal.write_cbor(linked)
+        if hopeless:
+            journal.acknowledge(hopeless, {})
+            hopeless.clear()
     return newest
+
+
+def _record_of(result: Result, key: TableKey, prev: bytes | None) -> Record:
+    """The record of a result as one of this key; raises RecordError."""
+    if result.cbor is None:
+        return record_from_json(result.record, table=key.id, seq=1, prev=prev)
+    return replace(decode_record(result.cbor), table=key.id, prev=prev)
+
+
+def _name_keys(journal: Journal, key: TableKey) -> None:
+    """Write beside each record of an older schema whose it is."""
+    while unnamed := [each for each in journal.unbound(key.id, _PAGE) if each.key is None]:
+        named = []
+        for each in unnamed:
+            assert each.cbor is not None
+            try:
+                named.append(replace(each, key=decode_record(each.cbor).table))
+            except RecordError:
+                # Nobody's: it is of no digest, and is bound anew, or rejected, if it waits.
+                named.append(replace(each, key=b""))
+        journal.write_cbor(named)

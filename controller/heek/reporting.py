@@ -1,9 +1,13 @@
 """Reporting: brings what waits in the journal's outbox to the KI, and what the KI tells back to the table.
 
 It runs on the table's loop and does nothing there but hand over: the journal reads and writes on its own
-thread, the link waits on its own. Whatever happens to the KI, no player notices more than a number on the
-page.
-"""
+thread, the link waits on its own, a code is worked out on a third. Whatever happens to the KI, no player
+notices more than a number on the page.
+
+What is asked next is for `heek.ki.agenda`, when for `heek.ki.outbox`, which results for `heek.ki.parcels`,
+who is believed for `heek.ki.asking`, what a digest means for `heek.ki.settlement`. What follows from an
+answer is written in one transaction of the journal before anything else is told of it, so a cut at any moment
+leaves a table that asks the same question again."""
 
 from __future__ import annotations
 
@@ -11,29 +15,30 @@ import asyncio
 import contextlib
 import logging
 import random
+import secrets
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from heek.clock import SECOND, Clock
+from heek.boot import Boot
+from heek.clock import MILLISECOND, SECOND, Clock, Duration, Instant
 from heek.errors import JournalError, LinkError, RecordError
-from heek.journal import Acknowledged, Answered, Journal, JournalWriter, Result
-from heek.ki.answers import (
-    BatchAnswer,
-    Refused,
-    SignedIn,
-    encode_introduction,
-    encode_sign_in,
-    read_batch_answer,
-    read_signed_in,
-    read_table_answer,
-)
-from heek.ki.envelope import batch, seal
-from heek.ki.link import Link, Request
-from heek.ki.outbox import Outbox
+from heek.journal import Answered, Journal, JournalWriter, KiNotes, Pin, Result, Synced
+from heek.ki.agenda import Agenda, Ask
+from heek.ki.answers import Refused, SignedIn
+from heek.ki.asking import Asking
+from heek.ki.claim import Enrolled, claim_key
+from heek.ki.enrolment import EVERY, Enrolment
+from heek.ki.link import Link
+from heek.ki.outbox import CHECK, Outbox
+from heek.ki.parcels import Parcels
+from heek.ki.settlement import OfferPace, Settlement, compare, words
+from heek.ki.sync import MOST_PLAYERS, SyncAnswer, SyncQuestion
 from heek.ki.table_key import TableKey
+from heek.told_news import kept_news
 
 log: Final = logging.getLogger("heek")
 
@@ -62,7 +67,7 @@ class KiStatus:
     claim: str | None = None
     """The code (`heek.ki.claim`) that an operator is to type in at the KI; None: none is wanted."""
     trouble: tuple[str, ...] = ()
-    """What an operator should see to, a sentence each: what the KI holds more than this journal, and so on."""
+    """What an operator should see to, a sentence each."""
     counters: Mapping[str, float] = field(default_factory=dict)
     """What the link has counted since the start, by name."""
 
@@ -71,6 +76,10 @@ class KiStatus:
         """The same on a clock's face: "14:02"."""
         last = self.last_wall_s
         return None if last is None else time.strftime("%H:%M", time.localtime(last))
+
+
+def _untold(_now_s: int, _at: Instant) -> None:
+    """Nobody wants to know what time it is at the KI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,13 @@ class Reporter:
     clock: Clock
     tell_points: Callable[[Mapping[str, int], Mapping[str, int]], None]
     """Gets what players hold, and the sums of our deltas that are in that."""
+    incarnation: bytes
+    """8 bytes, new at each start."""
+    boot: Boot
+    players: Callable[[], Sequence[str]] = tuple
+    """The KI numbers of those who sit at the table."""
+    tell_time: Callable[[int, Instant], None] = _untold
+    """Gets the KI's wall clock, and the instant at which it showed that or little more."""
 
 
 class Reporting:
@@ -96,27 +112,56 @@ class Reporting:
         *,
         most_bytes: int,
         on_change: Callable[[], None],
+        first_sight: bool = False,
         chance: Callable[[], float] = random.random,
+        draw: Callable[[int], int] = secrets.randbelow,
+        slow: Executor | None = None,
     ) -> None:
-        """`kind` is `http` or `serial`; `most_bytes` of records go into one request."""
+        """`kind` is `http` or `serial`; `most_bytes` of records go into one request.
+
+        With `first_sight` whoever answers first at the other end is the KI: on the same machine, or a wire.
+        `draw(n)` gives a random number below n, for codes; `slow` works one out, for a tenth of a second.
+        """
         self._who = who
         self._link = link
         self._kind = kind
         self._most_bytes = most_bytes
         self._on_change = on_change
+        self._slow = slow
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
+        self._agenda = Agenda(first_sight=first_sight)
+        self._asking = Asking(link, who.key, who.name)
+        self._enrolment = Enrolment(draw)
         self._outbox = Outbox(chance, who.clock.now(), 0)
+        self._parcels = Parcels(MOST_RECORDS)
+        self._pace = OfferPace()
+        self._notes: KiNotes | None = None
+        self._unsaved: Pin | None = None
+        """The KI that was found, while the journal cannot take it down."""
+        self._told: dict[str, int] | None = None
+        """What the table was told of points, or read in the journal."""
+        self._n = 0
         self._last_wall_s: float | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
     def status(self) -> KiStatus:
         """How it stands now."""
-        outbox = self._outbox
+        outbox, notes = self._outbox, self._notes
         known = outbox.failing or outbox.ever_answered
         state = ("down" if outbox.failing else "up") if known else "unknown"
-        return KiStatus(self._kind, state, outbox.waiting, self._last_wall_s, outbox.reason)
+        return KiStatus(
+            self._kind,
+            state,
+            outbox.waiting,
+            self._last_wall_s,
+            outbox.reason,
+            None if notes is None or notes.pin is None else notes.pin.name,
+            self._enrolment.shown(self._now()),
+            () if notes is None else _trouble(notes),
+            self._link.status().counters,
+        )
 
     def start(self) -> None:
         """Begin to report, on the loop."""
@@ -136,6 +181,8 @@ class Reporting:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+        if isinstance(self._slow, ThreadPoolExecutor):
+            self._slow.shutdown(wait=False, cancel_futures=True)
         await self._link.close()
 
     async def sign_in(self, player: str | None) -> SignedIn:
@@ -143,73 +190,170 @@ class Reporting:
 
         Raises LinkError if the KI does not answer or refuses, JournalError if it cannot be kept.
         """
-        who = read_signed_in(await self._link.ask(Request.PLAYER, encode_sign_in(player)))
+        who = await self._asking.sign_in(player)
         await self._ask_journal(lambda journal: journal.acknowledge([], {who.player: who.points}))
-        self._who.tell_points({who.player: who.points}, {})
+        self._tell({who.player: who.points}, {})
         return who
 
+    def _now(self) -> Instant:
+        return self._who.clock.now()
+
     def _one_more(self) -> None:
-        self._outbox.result_waits(self._who.clock.now())
+        self._outbox.result_waits(self._now())
         self._woken.set()
         self._on_change()
 
     def _hope(self) -> None:
-        self._outbox.link_came_up(self._who.clock.now())
+        self._outbox.link_came_up(self._now())
         self._woken.set()
 
     async def _run(self) -> None:
         with contextlib.suppress(JournalError):
-            self._outbox.waiting = await self._ask_journal(lambda journal: journal.waiting())
+            self._see(await self._read_notes())
         while True:
             self._on_change()
             self._woken.clear()
-            left = (self._outbox.due() - self._who.clock.now()) / SECOND
+            left = (self._outbox.due() - self._now()) / SECOND
             if left > 0:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), left)
                 continue
-            await self._report()
+            await self._turn()
 
-    async def _report(self) -> None:
+    # One question
+
+    async def _turn(self) -> None:
         """Ask once, and keep what was answered."""
+        ask, results = Ask.SYNC, []
         try:
-            results = await self._ask_journal(lambda journal: journal.unsent(MOST_RECORDS, self._most_bytes))
-            answer = await self._deliver(results)
-            kept = await self._keep(results, answer)
+            await self._save_pin()
+            notes = await self._read_notes()
+            self._see(notes)
+            if self._agenda.pinned and not self._agenda.claiming and not self._parcels.probe:
+                results = await self._choose()
+            ask = self._agenda.next(waiting=bool(results))
+            next_in = await self._carry_out(ask, results, notes)
+        except Refused as refused:
+            self._refused(ask, results, refused)
         except (LinkError, JournalError, RecordError) as error:
-            self._failed(str(error), error.retry_s if isinstance(error, LinkError) else None)
-            return
+            self._failed(ask, results, str(error), error.retry_s if isinstance(error, LinkError) else None)
         except Exception:
             # A mistake of ours in here must not end the match that is being played.
             log.exception("reporting to the KI failed")
-            self._failed("reporting failed; see the log", None)
-            return
-        if self._outbox.failing:
-            log.info("the KI answers again")
-        self._last_wall_s = self._who.clock.wall_s()
-        self._outbox.answered(self._who.clock.now(), kept.waiting)
-        if answer.points or kept.deltas:
-            self._who.tell_points(answer.points, kept.deltas)
+            self._failed(ask, results, "reporting failed; see the log", None)
+        else:
+            if self._outbox.failing:
+                log.info("the KI answers again")
+            self._last_wall_s = self._who.clock.wall_s()
+            self._outbox.answered(self._now(), self._outbox.waiting, next_in)
 
-    def _failed(self, reason: str, retry_s: float | None) -> None:
+    async def _carry_out(self, ask: Ask, results: list[Result], notes: KiNotes) -> Duration | None:
+        """Ask that; in how long to ask again, as `Outbox.answered` has it."""
+        match ask:
+            case Ask.INTRODUCTION:
+                await self._found(await self._asking.introduce(), "sight")
+                self._agenda.introduced()
+                return 0
+            case Ask.CLAIM:
+                return await self._claim()
+            case Ask.RECORDS:
+                await self._report(results)
+                more = True
+            case Ask.SYNC:
+                more = await self._sync(notes)
+                self._parcels.answered()
+        self._agenda.reported()
+        self._enrolment.over()
+        return 0 if more else self._next_in(notes.waiting)
+
+    def _next_in(self, waited: int) -> Duration:
+        """When to ask again though nothing could be sent; `waited` results did not, or not yet."""
+        if self._parcels.suspects or self._outbox.waiting > waited:
+            return 0
+        due = self._parcels.due()
+        return CHECK if due is None else max(min(due - self._now(), CHECK), 0)
+
+    def _refused(self, ask: Ask, results: list[Result], refused: Refused) -> None:
+        if self._agenda.refused(ask, refused.code) or (refused.code == "too_large" and len(results) > 1):
+            self._parcels.failed(
+                [each.match for each in results if len(results) > 1], self._now(), refused=True
+            )
+            self._outbox.link_came_up(self._now())
+            return
+        self._failed(ask, results, str(refused), refused.retry_s, refused=True)
+
+    def _failed(
+        self, ask: Ask, results: list[Result], reason: str, retry_s: float | None, *, refused: bool = False
+    ) -> None:
         if not self._outbox.failing:
             # No warning: a link that is away is an ordinary thing, and the page says so all the time.
             log.info("the KI: %s; results wait in the journal", reason)
-        self._outbox.failed(self._who.clock.now(), reason, retry_s)
+        self._agenda.failed(ask)
+        self._parcels.failed([each.match for each in results], self._now(), refused=refused)
+        self._outbox.failed(self._now(), reason, retry_s)
 
-    async def _deliver(self, results: list[Result]) -> BatchAnswer:
-        body = batch(seal(each.cbor, self._who.key.seed) for each in results if each.cbor is not None)
-        try:
-            return read_batch_answer(await self._link.ask(Request.RECORDS, body), len(results))
-        except Refused as refused:
-            if refused.code != "unknown_table":
-                raise
-        introduction = encode_introduction(self._who.key.seed, self._who.name)
-        read_table_answer(await self._link.ask(Request.TABLE, introduction))
-        log.info("the KI knows this table now, as %s", self._who.key.id.hex())
-        return read_batch_answer(await self._link.ask(Request.RECORDS, body), len(results))
+    # Being known
 
-    async def _keep(self, results: list[Result], answer: BatchAnswer) -> Acknowledged:
+    async def _claim(self) -> Duration:
+        now = self._now()
+        if self._enrolment.is_old(now):
+            self._enrolment.over()
+            self._agenda.code_is_old()
+            return 0
+        attempt = self._enrolment.attempt(now)
+        if attempt.key is None:
+            attempt.key = await self._work_out(attempt.code, attempt.nonce)
+        found = await self._asking.claim(attempt.nonce, attempt.key)
+        if found is None:
+            if not attempt.heard:
+                log.info("the KI does not know this table yet; its screen shows the code to type in there")
+            attempt.heard = True
+            return EVERY
+        await self._found(found, "code")
+        self._agenda.enrolled()
+        self._enrolment.over()
+        return 0
+
+    async def _work_out(self, code: str, nonce: bytes) -> bytes:
+        if self._slow is None:
+            self._slow = ThreadPoolExecutor(1, "heek-claim")
+        return await asyncio.wrap_future(
+            self._slow.submit(claim_key, code, self._who.key.public, nonce), loop=self._loop
+        )
+
+    async def _found(self, found: Enrolled, how: str) -> None:
+        known = self._notes.pin if self._notes is not None else None
+        if known is None or (known.service, known.name) != (found.public, found.name) or how == "code":
+            self._unsaved = Pin(found.public, found.name, how)
+        await self._save_pin()
+
+    async def _save_pin(self) -> None:
+        pin = self._unsaved
+        if pin is None:
+            return
+        self._asking.pinned = pin.service
+        self._agenda.pinned = True
+        await self._ask_journal(lambda journal: journal.pin_service(pin, self._who.key.id))
+        self._unsaved = None
+        log.info("this table, %s, is enrolled at %s", self._who.key.id.hex(), pin.name)
+        self._see(await self._read_notes())
+
+    # Results
+
+    async def _choose(self) -> list[Result]:
+        """The results to send now."""
+        parcels, most = self._parcels, self._most_bytes
+        passed = list(parcels.passed)
+        results = await self._ask_journal(lambda journal: journal.unsent(parcels.size, most, passed))
+        if results or not (due := parcels.due_now(self._now())):
+            return results
+        results = await self._ask_journal(lambda journal: journal.unsent(parcels.size, most, among=due))
+        if not results:
+            parcels.taken(due)
+        return results
+
+    async def _report(self, results: list[Result]) -> None:
+        answer = await self._asking.records([each.cbor for each in results if each.cbor is not None])
         answers = []
         for result, said in zip(results, answer.answers, strict=True):
             if said.match not in (None, uuid.UUID(result.match).bytes):
@@ -222,7 +366,103 @@ class Reporting:
                     said.reason,
                 )
             answers.append(Answered(result.match, said.verdict.value, said.reason))
-        return await self._ask_journal(lambda journal: journal.acknowledge(answers, answer.points))
+        kept = await self._ask_journal(lambda journal: journal.acknowledge(answers, answer.points))
+        self._parcels.taken([each.match for each in results])
+        self._outbox.waiting = kept.waiting
+        self._tell(answer.points, kept.deltas)
+
+    # How things stand
+
+    async def _sync(self, notes: KiNotes) -> bool:
+        """Ask how things stand, and keep it; whether there is more to ask at once."""
+        who, now = self._who, self._now()
+        recent = await self._ask_journal(lambda journal: journal.recent_players(MOST_PLAYERS))
+        self._n += 1
+        question = SyncQuestion(
+            table=who.key.id,
+            name=who.name,
+            inc=who.incarnation,
+            n=self._n,
+            boot=who.boot.id,
+            mono_ms=(who.clock.origin_ns + now) // MILLISECOND,
+            holds=notes.holds,
+            waiting=notes.waiting,
+            news=notes.news,
+            players=tuple(dict.fromkeys([*who.players(), *recent]))[:MOST_PLAYERS],
+        )
+        answer = await self._asking.sync(question)
+        who.tell_time(answer.now_s, now)
+        synced = self._synced(notes, answer)
+        kept = await self._ask_journal(lambda journal: journal.sync(synced, who.key.id))
+        if synced.offer:
+            self._pace.begun(self._now())
+            log.warning(
+                "the KI holds other matches than it has answered for; all %d are offered again", kept.waiting
+            )
+        self._outbox.waiting = kept.waiting
+        self._tell(answer.points, kept.deltas)
+        self._see(await self._read_notes())
+        return (
+            synced.offer or synced.news_anew or (bool(synced.news) and answer.newest > synced.news[-1].number)
+        )
+
+    def _synced(self, notes: KiNotes, answer: SyncAnswer) -> Synced:
+        before = Settlement(notes.settled, notes.offered)
+        if notes.waiting:
+            # Nobody can tell whether what waits is in what the KI holds.
+            after, offer, lost = before, False, False
+        else:
+            compared = compare(before, answer.holds, notes.holds)
+            may = not compared.offer or self._pace.may(compared, self._now())
+            after, offer, lost = compared.after if may else before, compared.offer and may, compared.lost
+        # A KI that was put back from a backup may by now have told others, under the numbers that we have.
+        anew = notes.news > 0 and (answer.newest < notes.news or (offer and lost))
+        return Synced(
+            answer.points,
+            () if anew else tuple(kept_news(each) for each in answer.news),
+            after.settled,
+            after.offered,
+            offer,
+            anew,
+        )
+
+    # What is known
+
+    async def _read_notes(self) -> KiNotes:
+        if self._told is None:
+            self._told = await self._ask_journal(lambda journal: journal.told_points())
+        return await self._ask_journal(lambda journal: journal.ki_notes(self._who.key.id))
+
+    def _see(self, notes: KiNotes) -> None:
+        self._notes = notes
+        self._outbox.waiting = notes.waiting
+        if notes.pin is not None and self._unsaved is None:
+            self._asking.pinned = notes.pin.service
+            self._agenda.pinned = True
+
+    def _tell(self, points: Mapping[str, int], deltas: Mapping[str, int]) -> None:
+        """Tell the table what is news to it: what it is told it keeps, all day."""
+        told = {} if self._told is None else self._told
+        changed = {player: held for player, held in points.items() if told.get(player) != held}
+        if changed or deltas:
+            told.update(changed)
+            self._who.tell_points(changed, deltas)
 
     async def _ask_journal(self, question: Callable[[Journal], _T]) -> _T:
         return await asyncio.wrap_future(self._who.journal.ask(question))
+
+
+def _trouble(notes: KiNotes) -> tuple[str, ...]:
+    """What an operator should see to."""
+    trouble = []
+    settled = words(notes.settled)
+    if settled is not None:
+        trouble.append(settled)
+    if notes.refused:
+        results = "result" if notes.refused == 1 else "results"
+        trouble.append(f"the KI does not count {notes.refused} {results} of this table; its own log says why")
+    if notes.strange_news:
+        trouble.append(
+            f"the KI has told {notes.strange_news} news that this version cannot read; update heek"
+        )
+    return tuple(trouble)

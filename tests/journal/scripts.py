@@ -50,6 +50,13 @@ SCRIPT: tuple[Batch, ...] = (
 """A short life of a table: both ways to commit, two matches won."""
 
 
+WITHOUT_KI = (
+    "DROP TABLE ki; DROP TABLE news; DROP TABLE voids; DROP TABLE names;"
+    "ALTER TABLE results DROP COLUMN key; ALTER TABLE outbox DROP COLUMN again; PRAGMA user_version = 3;"
+)
+"""Turns a journal into one of the third schema."""
+
+
 def assert_prefix(journal: KeptRecords, script: tuple[Batch, ...] = SCRIPT, least: int = 0) -> int:
     """The journal holds exactly the first k batches, nothing of the next; returns k, at least `least`."""
     events = tuple(journal.events())

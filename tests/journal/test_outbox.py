@@ -11,7 +11,7 @@ import pytest
 from heek.errors import JournalError
 from heek.journal import Answered, Batch, open_journal, read_journal
 from heek.journal.schema import FILE_NAME, VERSION
-from tests.journal.scripts import batch
+from tests.journal.scripts import WITHOUT_KI, batch
 
 
 def with_cbor(first: int, number: int, match: str, cbor: bytes) -> Batch:
@@ -78,7 +78,8 @@ def as_version_1(folder: Path) -> None:
     """Turn a journal into one of the first schema, as heek wrote it before there was a KI."""
     db = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
     db.executescript(
-        "DROP TABLE fairness; DROP INDEX match_ends; DROP TABLE recordings; DROP TABLE recording_parts;"
+        WITHOUT_KI
+        + "DROP TABLE fairness; DROP INDEX match_ends; DROP TABLE recordings; DROP TABLE recording_parts;"
         "DROP INDEX outbox_waiting; DROP TABLE players; ALTER TABLE outbox DROP COLUMN reason;"
         "ALTER TABLE results DROP COLUMN cbor; PRAGMA user_version = 1;"
     )
@@ -101,4 +102,4 @@ def test_a_journal_of_the_first_schema_goes_on(tmp_path: Path) -> None:
         assert (journal.unwritten(), journal.last_cbor()) == ([], b"m-3")
         journal.append(with_cbor(4, 4, "m-4", b"new"))
     version = sqlite3.connect(tmp_path / FILE_NAME).execute("PRAGMA user_version").fetchone()[0]
-    assert version == VERSION == 3
+    assert version == VERSION == 4

@@ -33,7 +33,7 @@ def test_a_result_goes_at_once_when_all_is_well() -> None:
 
 
 def test_pauses_double_up_to_a_ceiling_and_a_success_ends_them() -> None:
-    """1, 2, 4 … 60 s at the most, half of it at the least; then from the beginning."""
+    """1, 2, 4 … 120 s at the most, half of it at the least; then from the beginning."""
     for chance, share in ((1.0, 1.0), (0.0, 0.5)):
         box = outbox(chance, waiting=1)
         pauses = []
@@ -41,7 +41,7 @@ def test_pauses_double_up_to_a_ceiling_and_a_success_ends_them() -> None:
             before = box.due()
             box.failed(before, "gone")
             pauses.append((box.due() - before) / SECOND)
-        assert pauses == [each * share for each in (1, 2, 4, 8, 16, 32, 60, 60, 60)]
+        assert pauses == [each * share for each in (1, 2, 4, 8, 16, 32, 64, 120, 120)]
         box.answered(box.due(), 0)
         before = box.due()
         box.failed(before, "gone")
@@ -73,7 +73,7 @@ def test_what_the_other_end_asks_for_is_obeyed_within_reason() -> None:
     st.floats(0, 1e12),
 )
 def test_there_is_always_a_next_time(steps: list[str], chance: float, retry_s: float) -> None:
-    """Whatever happens in whatever order, it asks again: in an hour if it was told so, else in a minute."""
+    """Whatever happens in whatever order, it asks again: in an hour if told so, else in two minutes."""
     box = Outbox(lambda: chance, 0, 0)
     now = 0
     for step in steps:

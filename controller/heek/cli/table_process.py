@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 from heek.boot import this_boot
 from heek.cli import FAILED, OK
@@ -24,6 +25,7 @@ from heek.clock import MILLISECOND, RealClock, nanoseconds
 from heek.daemon import Daemon, World
 from heek.errors import IllegalAction, LinkError
 from heek.kinds import Kind, Seat
+from heek.serving.addresses import is_loopback
 from heek.telling import Teller
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ class TableProcess:
         self.page: PageServer | None = None
         self._photos: ReplayedMatches | None = None
         self._daemon: Daemon
+        self._boot = this_boot()
         self._reporting: Reporting | None = None
 
     def run(self, on_ready: Callable[[TableProcess], None]) -> int:
@@ -120,7 +123,7 @@ class TableProcess:
         panel_executor = ThreadPoolExecutor(1, "heek-panel")
         world = World(
             clock=RealClock(),
-            boot=this_boot(),
+            boot=self._boot,
             journal_executor=journal_executor,
             panel_executor=panel_executor,
             random_bytes=os.urandom,
@@ -300,13 +303,23 @@ class TableProcess:
         from heek.reporting import Reporter, Reporting
 
         config, daemon = self._config, self._daemon
-        who = Reporter(daemon.journal, daemon.key, config.table.name, daemon.clock, daemon.tell_points)
+        who = Reporter(
+            journal=daemon.journal,
+            key=daemon.key,
+            name=config.table.name,
+            clock=daemon.clock,
+            tell_points=daemon.tell_points,
+            incarnation=daemon.incarnation,
+            boot=self._boot,
+            players=lambda: daemon.players,
+        )
         self._reporting = Reporting(
             who,
             link,
             config.ki.link,
             most_bytes=HTTP_BYTES if config.ki.link == "http" else SERIAL_BYTES,
             on_change=self._publish,
+            first_sight=_is_at_first_sight(config),
         )
         self._reporting.start()
 
@@ -384,6 +397,14 @@ class TableProcess:
                 settled.set_result(None)
             else:
                 settled.set_exception(IllegalAction(why))
+
+
+def _is_at_first_sight(config: Config) -> bool:
+    """Is the KI whoever answers? On this machine, or at the other end of a wire, it is."""
+    if config.ki.link == "serial":
+        return True
+    host = urlsplit(config.ki.url).hostname or ""
+    return host == "localhost" or is_loopback(host)
 
 
 def stamps_words(config: Config) -> str:

@@ -7,9 +7,13 @@ from heek.journal.records import (
     Batch,
     Entry,
     FairnessReport,
+    KiNotes,
+    News,
+    Pin,
     RecordedPart,
     Result,
     SnapshotLabel,
+    Synced,
 )
 from heek.journal.store import Journal, open_journal
 from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterStatus, Written
@@ -24,10 +28,14 @@ __all__ = [
     "Journal",
     "JournalReader",
     "JournalWriter",
+    "KiNotes",
+    "News",
     "NotSaved",
+    "Pin",
     "RecordedPart",
     "Result",
     "SnapshotLabel",
+    "Synced",
     "WriterStatus",
     "Written",
     "open_journal",

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from heek.errors import JournalError
-from heek.journal.checks import check, deltas_of
-from heek.journal.records import Entry, FairnessReport, RecordedPart, Result, SnapshotLabel
-from heek.journal.schema import RECORDINGS_SINCE, trouble
+from heek.journal.checks import check
+from heek.journal.ki_notes import UNANSWERED, UNANSWERED_BEFORE, unanswered_deltas
+from heek.journal.records import Entry, FairnessReport, Pin, RecordedPart, Result, SnapshotLabel
+from heek.journal.schema import KI_SINCE, RECORDINGS_SINCE, trouble
 
 _PAGE: Final = 500
 _PARTS_PAGE: Final = 50
@@ -64,14 +65,38 @@ class KeptRecords:
         """How many results the KI has not acknowledged."""
         return int(self._rows("SELECT count(*) FROM outbox WHERE state = 'waiting'")[0][0])
 
+    def refused(self) -> int:
+        """How many results the KI has rejected or holds in conflict."""
+        query = "SELECT count(*) FROM outbox WHERE state IN ('rejected', 'conflict')"
+        return int(self._rows(query)[0][0])
+
     def player_deltas(self) -> dict[str, int]:
-        """Ranking-points won and lost by KI number in results that are not yet acknowledged."""
-        rows = self._rows("SELECT record FROM results JOIN outbox USING(match) WHERE state = 'waiting'")
-        totals: dict[str, int] = {}
-        for (record,) in rows:
-            for player, delta in deltas_of(record):
-                totals[player] = totals.get(player, 0) + delta
-        return totals
+        """Ranking-points won and lost by KI number that are not in what the KI tells."""
+        which = UNANSWERED if self._keeps_ki() else UNANSWERED_BEFORE
+        try:
+            return unanswered_deltas(self._db, which)
+        except sqlite3.Error as error:
+            raise trouble(self.file, error) from None
+
+    def pin(self) -> Pin | None:
+        """The KI that the table is enrolled at; None: at none yet."""
+        rows = self._rows("SELECT service, name, found FROM ki") if self._keeps_ki() else []
+        return Pin(bytes(rows[0][0]), str(rows[0][1]), str(rows[0][2])) if rows else None
+
+    def settled(self) -> int:
+        """How many matches more the KI holds of this table than the journal knows it to have taken."""
+        rows = self._rows("SELECT settled_count FROM ki") if self._keeps_ki() else []
+        return int(rows[0][0]) if rows else 0
+
+    def voids(self) -> dict[str, str]:
+        """The matches that an operator has declared void, each with the reason."""
+        rows = self._rows("SELECT match, reason FROM voids") if self._keeps_ki() else []
+        return {str(match): str(reason) for match, reason in rows}
+
+    def names(self) -> dict[str, str]:
+        """What players are called now, by KI number, where the KI has told another name."""
+        rows = self._rows("SELECT player, name FROM names") if self._keeps_ki() else []
+        return {str(player): str(name) for player, name in rows}
 
     def snapshot(self) -> tuple[bytes, SnapshotLabel] | None:
         """The newest state of the session and when it was taken; None if there never was one."""
@@ -164,6 +189,9 @@ class KeptRecords:
     def _keeps_recordings(self) -> bool:
         """A file that only a reader has opened may be of an older heek."""
         return int(self._rows("PRAGMA user_version")[0][0]) >= RECORDINGS_SINCE
+
+    def _keeps_ki(self) -> bool:
+        return int(self._rows("PRAGMA user_version")[0][0]) >= KI_SINCE
 
     def verify(self) -> list[str]:
         """Everything that is wrong with the journal, one line each; empty if it is sound."""

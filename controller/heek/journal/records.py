@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from heek.clock import Instant
 
@@ -46,6 +46,8 @@ class Result:
     """JSON object with `seats`: a list of objects with `seat`, `kind`, `player`, `name`, `stake`, `delta`."""
     cbor: bytes | None = None
     """The record as it is signed and sent; None in a result that an older version wrote."""
+    key: bytes | None = None
+    """The key id (8 bytes) that `cbor` names; None where an older version wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,73 @@ class FairnessReport:
     """The number of the last event before it; known once it is kept."""
 
 
+Digest: TypeAlias = tuple[int, bytes]
+"""Of matches: their count, and the xor of their ids (16 bytes)."""
+
+NO_MATCHES: Final[Digest] = (0, bytes(16))
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The KI that the table is enrolled at: from then on no other one's answers count."""
+
+    service: bytes
+    """Its public key, 32 bytes."""
+    name: str
+    found: str
+    """`code`: an operator typed in the table's code; `sight`: on loopback or a wire, at first sight."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One thing that the KI told, numbered from 1; told twice it changes nothing."""
+
+    number: int
+    kind: str
+    """`voided` or `restored` (of a match), `named` or `erased` (of a player); others are kept alone."""
+    body: str
+    """All that was told, as JSON."""
+    about: str | None = None
+    """The match (UUID), or the KI number; None: this version can make nothing of it."""
+    text: str = ""
+    """The reason, or the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class KiNotes:
+    """What the journal knows of its way with the KI."""
+
+    pin: Pin | None
+    news: int
+    """The highest number of news that is kept."""
+    strange_news: int
+    """News that this version can make nothing of."""
+    settled: Digest
+    """By what the KI's digest may differ from ours, since an offer has not changed it."""
+    offered: Digest | None
+    """What the KI should hold by now, since an offer is under way; None: none is."""
+    holds: Digest
+    """Of the results that the KI has taken from the table's present key."""
+    waiting: int
+    """Results that the KI has not answered for."""
+    refused: int
+    """Results that the KI has rejected, or that are in conflict there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What the KI's answer on how things stand comes to; written as one."""
+
+    points: Mapping[str, int]
+    news: tuple[News, ...] = ()
+    settled: Digest = NO_MATCHES
+    offered: Digest | None = None
+    offer: bool = False
+    """Have every result of the present key wait again."""
+    news_anew: bool = False
+    """Take the KI's news from the first one on: it no longer has what it told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """What the KI said to one result."""
@@ -89,7 +158,7 @@ class Acknowledged:
     """What a set of answers came to."""
 
     deltas: Mapping[str, int]
-    """By KI number: the sum of the deltas in those results that had been waiting."""
+    """By KI number: what of our own deltas is in what the KI tells now, or counts no more."""
     waiting: int
     """Results that the KI has not answered for."""
 

@@ -1,9 +1,9 @@
 """The journal's tables, and how their file is opened, made and judged sound.
 
 `user_version` is the version of the schema, `application_id` says that the file is ours. An event and a
-result are never changed or removed; the snapshot is replaced, a result's place in the outbox learns what
-the KI answered, and of the recordings the oldest are given up. A file of an older
-schema is brought up to this one when the daemon opens it.
+result are never changed or removed, but for a player's identity that the KI has erased; the snapshot is
+replaced, a result's place in the outbox learns what the KI answered, and of the recordings the oldest are
+given up. A file of an older schema is brought up to this one when the daemon opens it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ MARKER_NAME: Final = "journal.kept"
 """Says that a journal was made here. SQLite takes an emptied file for a new one, and an integrity
 check answers "ok" to it; only a mark outside of the file can tell that there was something in it."""
 
-VERSION: Final = 3
+VERSION: Final = 4
 RECORDINGS_SINCE: Final = 3
+KI_SINCE: Final = 4
 APPLICATION_ID: Final = 0x6865656B  # "heek"
 
 BUSY_MS: Final = 250
@@ -43,6 +44,24 @@ _FAIRNESS: Final = (
     "CREATE TABLE fairness(incarnation TEXT PRIMARY KEY, seq INTEGER NOT NULL, body TEXT NOT NULL)",
 )
 
+_KI: Final = (
+    """CREATE TABLE ki(
+        id INTEGER PRIMARY KEY CHECK(id = 1),
+        service BLOB NOT NULL, name TEXT NOT NULL, found TEXT NOT NULL, key BLOB NOT NULL,
+        news INTEGER NOT NULL DEFAULT 0,
+        settled_count INTEGER NOT NULL DEFAULT 0, settled_xor BLOB NOT NULL DEFAULT (zeroblob(16)),
+        offered_count INTEGER, offered_xor BLOB)""",
+    """CREATE TABLE news(
+        number INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, understood INTEGER NOT NULL)""",
+    "CREATE TABLE voids(match TEXT PRIMARY KEY, reason TEXT NOT NULL)",
+    "CREATE TABLE names(player TEXT PRIMARY KEY, name TEXT NOT NULL)",
+)
+"""`ki` has one row once the table is enrolled: the service's public key and name, how it was found (`code` or
+`sight`), the key id that the table had then, the number of the last news, the difference of digests that is
+settled, and what the KI should hold while an offer is under way (`heek.ki.settlement`). `news` is what the KI
+told, as it came; `voids` and `names` are what that comes to: which matches are void now, what players are
+called."""
+
 _TABLES: Final = (
     """CREATE TABLE events(
         seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, event TEXT NOT NULL, body TEXT NOT NULL)""",
@@ -50,18 +69,20 @@ _TABLES: Final = (
         id INTEGER PRIMARY KEY CHECK(id = 1), state BLOB NOT NULL,
         boot TEXT NOT NULL, mono_ns INTEGER NOT NULL, wall_s REAL NOT NULL, trust TEXT NOT NULL)""",
     """CREATE TABLE results(
-        number INTEGER PRIMARY KEY, match TEXT NOT NULL UNIQUE, record BLOB NOT NULL, cbor BLOB)""",
+        number INTEGER PRIMARY KEY, match TEXT NOT NULL UNIQUE, record BLOB NOT NULL, cbor BLOB, key BLOB)""",
     """CREATE TABLE outbox(
         position INTEGER PRIMARY KEY AUTOINCREMENT,
         match TEXT NOT NULL UNIQUE REFERENCES results(match),
-        state TEXT NOT NULL DEFAULT 'waiting', reason TEXT)""",
+        state TEXT NOT NULL DEFAULT 'waiting', reason TEXT, again INTEGER NOT NULL DEFAULT 0)""",
     "CREATE TABLE players(player TEXT PRIMARY KEY, points INTEGER NOT NULL)",
     "CREATE INDEX outbox_waiting ON outbox(position) WHERE state = 'waiting'",
     *_RECORDINGS,
     *_FAIRNESS,
+    *_KI,
 )
 """`results.record` is the match as JSON, for people and for our own sums; `results.cbor` the bytes that are
-signed and sent. `outbox.state` is `waiting`, or what the KI answered. `players` is what it told of them."""
+signed and sent, `results.key` the key id in them. `outbox.state` is `waiting`, or what the KI answered; with
+`again` it had answered once and is offered again. `players` is what it told of them."""
 
 _UPGRADES: Final = {
     1: (
@@ -71,6 +92,11 @@ _UPGRADES: Final = {
         "CREATE INDEX outbox_waiting ON outbox(position) WHERE state = 'waiting'",
     ),
     2: (*_RECORDINGS, *_FAIRNESS),
+    3: (
+        "ALTER TABLE results ADD COLUMN key BLOB",
+        "ALTER TABLE outbox ADD COLUMN again INTEGER NOT NULL DEFAULT 0",
+        *_KI,
+    ),
 }
 """By version: what brings a file to the next one."""
 

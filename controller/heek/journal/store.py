@@ -5,26 +5,40 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, TypeAlias
 
 from heek.errors import BatchRefused, JournalError
+from heek.journal import ki_notes
 from heek.journal.checks import deltas_of
 from heek.journal.kept import KeptRecords
+from heek.journal.ki_notes import UNANSWERED, digest_of, joined
 from heek.journal.lock import FolderLock
-from heek.journal.records import Acknowledged, Answered, Batch, Result
+from heek.journal.records import (
+    NO_MATCHES,
+    Acknowledged,
+    Answered,
+    Batch,
+    Digest,
+    KiNotes,
+    Pin,
+    Result,
+    Synced,
+)
 from heek.journal.schema import FILE_NAME, not_writable, open_database, sync_folder, trouble
 
 _INSERT_EVENT: Final = "INSERT INTO events(seq, at_ns, event, body) VALUES(?, ?, ?, ?)"
 _REPLACE_SNAPSHOT: Final = (
     "INSERT OR REPLACE INTO snapshot(id, state, boot, mono_ns, wall_s, trust) VALUES(1, ?, ?, ?, ?, ?)"
 )
-_INSERT_RESULT: Final = "INSERT INTO results(match, record, cbor) VALUES(?, ?, ?)"
+_INSERT_RESULT: Final = "INSERT INTO results(match, record, cbor, key) VALUES(?, ?, ?, ?)"
 _WAITING_RECORD: Final = (
-    "SELECT record FROM results JOIN outbox USING(match) WHERE match = ? AND state = 'waiting'"
+    f"SELECT record FROM results JOIN outbox USING(match) WHERE match = ? AND {UNANSWERED}"
 )
+_ANSWERED: Final = "UPDATE outbox SET state = ?, reason = ?, again = 0 WHERE match = ? AND state = 'waiting'"
+_KEY_OF: Final = "SELECT key FROM results WHERE match = ?"
 _INSERT_RECORDING: Final = "INSERT INTO recordings(first_seq, beginning) VALUES(?, ?)"
 _INSERT_PART: Final = "INSERT INTO recording_parts(last_seq, recording, after_seq, inputs) VALUES(?, ?, ?, ?)"
 _REPLACE_FAIRNESS: Final = "INSERT OR REPLACE INTO fairness(incarnation, seq, body) VALUES(?, ?, ?)"
@@ -34,7 +48,8 @@ _FORGET_FAIRNESS: Final = (
 RUNS_KEPT: Final = 50
 """Of so many runs of the table the last figures of fairness are kept."""
 
-_INSERT_OUTBOX: Final = "INSERT INTO outbox(match) VALUES(?)"
+_INSERT_OUTBOX: Final = "INSERT INTO outbox(match, state, reason) VALUES(?, ?, ?)"
+_NO_RECORD: Final = "the table's own journal: it is too large for a record"
 
 
 def open_journal(state_dir: Path) -> Journal:
@@ -68,6 +83,7 @@ class Journal(KeptRecords):
         self._last: int | None = None
         self._sync: bool | None = None
         self._deltas: dict[str, int] | None = None
+        self._holds: tuple[bytes, Digest] | None = None
 
     def last_seq(self) -> int:
         """The number of the last event, 0 if there is none."""
@@ -81,9 +97,13 @@ class Journal(KeptRecords):
             self._deltas = super().player_deltas()
         return dict(self._deltas)
 
-    def last_cbor(self) -> bytes | None:
-        """The newest record that was written for the KI; None if there is none yet."""
-        rows = self._rows("SELECT cbor FROM results WHERE cbor IS NOT NULL ORDER BY number DESC LIMIT 1")
+    def last_cbor(self, key: bytes | None = None) -> bytes | None:
+        """The newest record that was written for the KI, with `key` of that key id; None if there is none."""
+        rows = self._rows(
+            "SELECT cbor FROM results WHERE cbor IS NOT NULL AND (? IS NULL OR key = ?)"
+            " ORDER BY number DESC LIMIT 1",
+            (key, key),
+        )
         return bytes(rows[0][0]) if rows else None
 
     def unwritten(self) -> list[Result]:
@@ -94,29 +114,134 @@ class Journal(KeptRecords):
         )
         return [Result(match, record) for match, record in rows]
 
-    def unsent(self, limit: int, most_bytes: int) -> list[Result]:
-        """The oldest results that wait, with their bytes: at most `limit`, and `most_bytes` but for one."""
+    def unbound(self, key: bytes, limit: int) -> list[Result]:
+        """The oldest results whose bytes are of another key, or of one that is not written beside them.
+
+        Of another key those alone that the KI has not answered for yet.
+        """
         rows = self._rows(
-            "SELECT match, record, cbor FROM outbox JOIN results USING(match)"
-            " WHERE state = 'waiting' AND cbor IS NOT NULL ORDER BY position LIMIT ?",
-            (limit,),
+            "SELECT match, record, cbor, key FROM results JOIN outbox USING(match) WHERE cbor IS NOT NULL"
+            " AND (key IS NULL OR (key != ? AND state = 'waiting')) ORDER BY number LIMIT ?",
+            (key, limit),
+        )
+        return [Result(match, record, bytes(cbor), written) for match, record, cbor, written in rows]
+
+    def unsent(
+        self,
+        limit: int,
+        most_bytes: int,
+        passing: Collection[str] = (),
+        among: Collection[str] | None = None,
+    ) -> list[Result]:
+        """The oldest results that wait, with their bytes: at most `limit`, and `most_bytes` but for one.
+
+        Matches in `passing` are passed over; with `among` only these are looked at.
+        """
+        rows = self._rows(
+            "SELECT match, record, cbor, key FROM outbox JOIN results USING(match)"
+            " WHERE state = 'waiting' AND cbor IS NOT NULL"
+            " AND match NOT IN (SELECT value FROM json_each(?))"
+            " AND (? IS NULL OR match IN (SELECT value FROM json_each(?)))"
+            " ORDER BY position LIMIT ?",
+            (json.dumps(list(passing)), *2 * (None if among is None else json.dumps(list(among)),), limit),
         )
         chosen: list[Result] = []
         size = 0
-        for match, record, cbor in rows:
+        for match, record, cbor, key in rows:
             size += len(cbor)
             if chosen and size > most_bytes:
                 break
-            chosen.append(Result(match, record, bytes(cbor)))
+            chosen.append(Result(match, record, bytes(cbor), key))
         return chosen
 
     def write_cbor(self, results: Sequence[Result]) -> None:
-        """Give results of an older version their bytes for the KI; raises JournalError if it cannot be."""
+        """Give results their bytes for the KI and the key id in them; raises JournalError if it cannot be."""
         with self._transaction():
             self._db.executemany(
-                "UPDATE results SET cbor = ? WHERE match = ? AND cbor IS NULL",
-                [(result.cbor, result.match) for result in results],
+                "UPDATE results SET cbor = ?, key = ? WHERE match = ?",
+                [(result.cbor, result.key, result.match) for result in results],
             )
+        self._holds = None
+
+    def recent_players(self, limit: int) -> list[str]:
+        """KI numbers of who played here last, at most so many."""
+        found: dict[str, None] = {}
+        for (record,) in self._rows("SELECT record FROM results ORDER BY number DESC LIMIT ?", (limit,)):
+            found.update(dict.fromkeys(player for player, _ in deltas_of(record)))
+        return list(found)[:limit]
+
+    def ki_notes(self, key: bytes) -> KiNotes:
+        """What there is of the KI, for a table that has this key id."""
+        rows = self._rows(
+            "SELECT news, settled_count, settled_xor, offered_count, offered_xor FROM ki WHERE key = ?",
+            (key,),
+        )
+        news, *four = rows[0] if rows else (0, *NO_MATCHES, None, None)
+        strange = self._rows("SELECT count(*) FROM news WHERE understood = 0")[0][0]
+        return KiNotes(
+            pin=self.pin(),
+            news=news,
+            strange_news=strange,
+            settled=(four[0], bytes(four[1])),
+            offered=None if four[2] is None else (four[2], bytes(four[3])),
+            holds=self._holds_of(key),
+            waiting=self.waiting(),
+            refused=self.refused(),
+        )
+
+    def _holds_of(self, key: bytes) -> Digest:
+        if self._holds is None or self._holds[0] != key:
+            rows = self._rows(
+                "SELECT match FROM results JOIN outbox USING(match)"
+                " WHERE key = ? AND state IN ('accepted', 'duplicate')",
+                (key,),
+            )
+            self._holds = key, digest_of(match for (match,) in rows)
+        return self._holds[1]
+
+    def pin_service(self, pin: Pin, key: bytes) -> None:
+        """Be enrolled at a KI with the key of this id; raises JournalError if it cannot be written."""
+        with self._transaction():
+            ki_notes.pin_service(self._db, pin, key)
+        self._deltas = None
+
+    def forget_service(self) -> bool:
+        """Be enrolled nowhere, and say whether the table was; raises JournalError."""
+        known = self.pin() is not None
+        with self._transaction():
+            ki_notes.forget_service(self._db)
+        self._deltas = None
+        return known
+
+    def meet_with_key(self, key: bytes) -> None:
+        """The table has the key of this id from now on; raises JournalError."""
+        with self._transaction():
+            ki_notes.meet_with_key(self._db, key)
+
+    def sync(self, synced: Synced, key: bytes) -> Acknowledged:
+        """Write down, in one transaction, how the KI says that things stand for the key of this id.
+
+        Raises JournalError if it cannot be written: then nothing of it is, and the KI is asked again. What
+        says nothing new writes nothing: a table asks all day.
+        """
+        if not self._says_anything_new(synced, key):
+            return Acknowledged({}, self.waiting())
+        with self._transaction():
+            deltas = ki_notes.take(self._db, synced, key)
+        self._deltas = None
+        if synced.offer:
+            self._holds = None
+        return Acknowledged(deltas, self.waiting())
+
+    def _says_anything_new(self, synced: Synced, key: bytes) -> bool:
+        notes, told = self.ki_notes(key), self.told_points()
+        return bool(
+            synced.offer
+            or synced.news_anew
+            or any(each.number > notes.news for each in synced.news)
+            or (synced.settled, synced.offered) != (notes.settled, notes.offered)
+            or any(told.get(player) != points for player, points in synced.points.items())
+        )
 
     def acknowledge(self, answers: Sequence[Answered], points: Mapping[str, int]) -> Acknowledged:
         """Write down what the KI answered and told, in one transaction; an answer twice is harmless.
@@ -124,20 +249,27 @@ class Journal(KeptRecords):
         Raises JournalError if it cannot be written: then nothing of it is, and the KI is asked again.
         """
         totals: dict[str, int] = {}
+        taken: list[tuple[bytes | None, str]] = []
+        accepted: list[tuple[bytes | None, str]] = []
         with self._transaction():
             for answer in answers:
                 rows = self._db.execute(_WAITING_RECORD, (answer.match,)).fetchall()
                 for (record,) in rows:
                     for player, delta in deltas_of(record):
                         totals[player] = totals.get(player, 0) + delta
-                self._db.execute(
-                    "UPDATE outbox SET state = ?, reason = ? WHERE match = ? AND state = 'waiting'",
-                    (answer.state, answer.reason, answer.match),
-                )
-            self._db.executemany(
-                "INSERT OR REPLACE INTO players(player, points) VALUES(?, ?)", points.items()
-            )
+                changed = self._db.execute(_ANSWERED, (answer.state, answer.reason, answer.match)).rowcount
+                if changed and answer.state in ("accepted", "duplicate"):
+                    (key,) = self._db.execute(_KEY_OF, (answer.match,)).fetchone()
+                    taken.append((key, answer.match))
+                    if answer.state == "accepted":
+                        accepted.append(taken[-1])
+            ki_notes.tell_points(self._db, points)
+            ki_notes.expect(self._db, accepted)
         self._deltas = None
+        if self._holds is not None:
+            mine = self._holds[0]
+            more = digest_of(match for key, match in taken if key == mine)
+            self._holds = mine, joined(self._holds[1], more)
         return Acknowledged(totals, self.waiting())
 
     def told_points(self) -> dict[str, int]:
@@ -180,7 +312,7 @@ class Journal(KeptRecords):
         try:
             self._write(batch, records)
         except BaseException as error:
-            self._last = self._sync = self._deltas = None
+            self._last = self._sync = self._deltas = self._holds = None
             self._roll_back()
             if isinstance(error, sqlite3.IntegrityError):
                 raise BatchRefused(f"{self.file}: {error}; a number or a match is there already") from None
@@ -198,7 +330,7 @@ class Journal(KeptRecords):
                 for player, delta in deltas_of(result.record):
                     self._deltas[player] = self._deltas.get(player, 0) + delta
 
-    def _write(self, batch: Batch, records: list[tuple[str, bytes, bytes | None]]) -> None:
+    def _write(self, batch: Batch, records: list[_Row]) -> None:
         db = self._db
         if batch.sync is not self._sync:
             # In a write-ahead log FULL syncs at each commit, and with it every commit before; NORMAL
@@ -214,9 +346,11 @@ class Journal(KeptRecords):
             db.execute(
                 _REPLACE_SNAPSHOT, (batch.snapshot, label.boot, label.mono_ns, label.wall_s, label.trust)
             )
-        for match, record, cbor in records:
-            db.execute(_INSERT_RESULT, (match, record, cbor))
-            db.execute(_INSERT_OUTBOX, (match,))
+        for match, record, cbor, key in records:
+            db.execute(_INSERT_RESULT, (match, record, cbor, key))
+            # With a key and no bytes it could be made no record, and never will be.
+            refused = key is not None and cbor is None
+            db.execute(_INSERT_OUTBOX, (match, *(("rejected", _NO_RECORD) if refused else ("waiting", None))))
         if batch.recorded is not None:
             part = batch.recorded
             if part.beginning is not None:
@@ -304,7 +438,10 @@ class Journal(KeptRecords):
         self.close()
 
 
-def _row(result: Result) -> tuple[str, bytes, bytes | None]:
+_Row: TypeAlias = tuple[str, bytes, bytes | None, bytes | None]
+
+
+def _row(result: Result) -> _Row:
     """A result as it is written; raises BatchRefused if the KI could never make sense of it."""
     try:
         seats = json.loads(result.record)["seats"]
@@ -313,4 +450,4 @@ def _row(result: Result) -> tuple[str, bytes, bytes | None]:
         sound = False
     if not sound or not result.match:
         raise BatchRefused(f"result {result.match!r}: its record must be a JSON object with a list of seats")
-    return result.match, result.record, result.cbor
+    return result.match, result.record, result.cbor, result.key

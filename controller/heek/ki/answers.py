@@ -78,6 +78,18 @@ class SignedIn:
     points: int
 
 
+@dataclass(frozen=True, slots=True)
+class Introduced:
+    """What the KI answers to a table that introduced itself."""
+
+    table: bytes
+    """The key id under which it knows the table."""
+    public: bytes
+    """Its own public key, 32 bytes."""
+    name: str
+    """Its own."""
+
+
 class Refused(LinkError):
     """The KI answered, and refused the request as a whole; `code` is one of `STATUSES`."""
 
@@ -161,7 +173,7 @@ def read_batch_answer(body: bytes, asked: int) -> BatchAnswer:
 
     Raises Refused if the KI refused them all, LinkError if this is no such answer.
     """
-    value = _read(body)
+    value = read_answer(body)
     try:
         answers = tuple(_verdict(each) for each in value["answers"])
         points = {str(player): int(held) for player, held in value["points"].items()}
@@ -174,17 +186,17 @@ def read_batch_answer(body: bytes, asked: int) -> BatchAnswer:
     return BatchAnswer(answers, points, holds)
 
 
-def read_table_answer(body: bytes) -> bytes:
-    """The key id under which the KI knows the table now; raises Refused or LinkError."""
-    key = _read(body).get("table")
-    if not isinstance(key, bytes):
-        raise LinkError("the KI's answer is not one to an introduction; are both of the same version?")
-    return key
+def read_table_answer(body: bytes) -> Introduced:
+    """Who knows the table now, and as whom; raises Refused or LinkError."""
+    match read_answer(body):
+        case {"table": bytes(table), "public": bytes(public), "name": str(name)} if len(public) == 32:
+            return Introduced(table, public, name)
+    raise LinkError("the KI's answer is not one to an introduction; are both of the same version?")
 
 
 def read_signed_in(body: bytes) -> SignedIn:
     """Who has signed in; raises Refused or LinkError."""
-    match _read(body):
+    match read_answer(body):
         case {"player": str(player), "name": str(name), "points": int(points)} if is_ki_number(player):
             return SignedIn(player, name, points)
     raise LinkError("the KI's answer is not one to a sign-in; are both of the same version?")
@@ -199,7 +211,8 @@ def _verdict(value: Sequence[Any]) -> RecordAnswer:
     )
 
 
-def _read(body: bytes) -> dict[str, Any]:
+def read_answer(body: bytes) -> dict[str, Any]:
+    """The map of any answer; raises Refused if it is a refusal, LinkError if it is not the KI's."""
     try:
         value = cbor.decode(body)
     except RecordError as error:

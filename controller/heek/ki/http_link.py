@@ -42,6 +42,8 @@ class HttpLink:
         self._busy: asyncio.Future[bytes] | None = None
         self._closed = False
         self._status = LinkStatus(False, "not asked yet")
+        self.pinned: bytes | None = None
+        """The public key (32 bytes) of the KI that this table is enrolled at; None: at none yet."""
         self._asked = self._failed = 0
 
     async def ask(self, request: Request, body: bytes) -> bytes:

@@ -45,6 +45,10 @@ class LinkStatus:
 class Link(Protocol):
     """One way to the KI. Belongs to the loop it was made on."""
 
+    pinned: bytes | None
+    """The public key (32 bytes) of the KI that the table is enrolled at, for links that can look at it before
+    they say anything; None: at none yet."""
+
     async def ask(self, request: Request, body: bytes) -> bytes:
         """The KI's answer, as CBOR that says it is the KI's.
 

@@ -2,8 +2,9 @@
 
 It asks at once when a result waits and the last asking went well, and every `CHECK` when none does, so that
 the page can say how the link is. After a failure it waits, twice as long each time up to a ceiling and
-with some chance in it, so that fifty tables do not all come back at the same moment. What the other
-end said (`retry_s`) is a lower bound. Nothing is ever given up: the results are in the journal.
+with some chance in it, so that fifty tables do not all come back at the same moment, and none asks a KI that
+is away more than once a minute. What the other end said (`retry_s`) is a lower bound. Nothing is ever given
+up: the results are in the journal.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Final
 from heek.clock import SECOND, Duration, Instant
 
 FIRST_PAUSE: Final[Duration] = SECOND
-LONGEST_PAUSE: Final[Duration] = 60 * SECOND
+LONGEST_PAUSE: Final[Duration] = 120 * SECOND
+"""Half of it is what chance leaves at the least."""
 LONGEST_ASKED_FOR: Final[Duration] = 3600 * SECOND
 """A `retry_s` beyond an hour is no longer patience."""
 CHECK: Final[Duration] = 30 * SECOND
@@ -54,12 +56,17 @@ class Outbox:
         """There is a new reason to hope: ask at once, whatever the pause."""
         self._due = now
 
-    def answered(self, now: Instant, waiting: int) -> None:
-        """The KI answered; so many results wait still."""
+    def answered(self, now: Instant, waiting: int, next_in: Duration | None = None) -> None:
+        """The KI answered; so many results wait still.
+
+        It is asked again `next_in` from now; None: at once if results wait, else after `CHECK`.
+        """
         self.waiting = waiting
         self._failed, self.reason, self._pause = False, "", FIRST_PAUSE
         self.ever_answered = True
-        self._due = now if waiting else now + CHECK
+        if next_in is None:
+            next_in = 0 if waiting else CHECK
+        self._due = now + next_in
 
     def failed(self, now: Instant, reason: str, retry_s: float | None = None) -> None:
         """There was no answer, or none that counts."""

@@ -46,6 +46,8 @@ class SerialLink:
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self._loop = asyncio.get_running_loop()
+        self.pinned: bytes | None = None
+        """Of no use here: the line itself says who is at its other end."""
         self._baud = baud
         self._on_up = on_up
         self._deadline_s = deadline_s

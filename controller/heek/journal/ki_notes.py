@@ -1,0 +1,171 @@
+"""What the journal keeps of the KI: whom the table is enrolled at, what it told, what it holds.
+
+Each function works within a transaction of the journal (`heek.journal.store`), on whose thread it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from heek.journal.checks import deltas_of
+from heek.journal.records import NO_MATCHES, Digest, News, Pin, Synced
+
+UNANSWERED: Final = "state = 'waiting' AND again = 0 AND match NOT IN (SELECT match FROM voids)"
+"""Results whose deltas are not in what the KI tells of points: those offered again were in it once, and a
+void match has none."""
+
+UNANSWERED_BEFORE: Final = "state = 'waiting'"
+"""The same in a file of an older schema."""
+
+
+def digest_of(matches: Iterable[str]) -> Digest:
+    """Count and xor of match ids given as UUIDs; what is no UUID can be at no KI."""
+    count, total = 0, 0
+    for each in matches:
+        try:
+            number = int(each.replace("-", ""), 16)
+        except ValueError:
+            continue
+        count += 1
+        total ^= number
+    return count, (total & (1 << 128) - 1).to_bytes(16, "big")
+
+
+def joined(one: Digest, other: Digest) -> Digest:
+    """The digest of both together."""
+    return one[0] + other[0], bytes(a ^ b for a, b in zip(one[1], other[1], strict=True))
+
+
+def expect(db: sqlite3.Connection, accepted: Iterable[tuple[bytes | None, str]]) -> None:
+    """The KI has accepted these (key id, match): at the end of an offer it should hold them too."""
+    row = db.execute(
+        "SELECT key, offered_count, offered_xor FROM ki WHERE offered_count IS NOT NULL"
+    ).fetchone()
+    if row is None:
+        return
+    more = digest_of(match for key, match in accepted if key == row[0])
+    db.execute("UPDATE ki SET offered_count = ?, offered_xor = ?", joined((row[1], bytes(row[2])), more))
+
+
+def pin_service(db: sqlite3.Connection, pin: Pin, key: bytes) -> None:
+    """Be enrolled there with this key id; what was kept of another KI is forgotten."""
+    known = db.execute("SELECT service FROM ki").fetchone()
+    if known is not None and bytes(known[0]) == pin.service:
+        db.execute("UPDATE ki SET name = ?, found = ?", (pin.name, pin.found))
+        meet_with_key(db, key)
+        return
+    forget_service(db)
+    db.execute(
+        "INSERT INTO ki(id, service, name, found, key) VALUES(1, ?, ?, ?, ?)",
+        (pin.service, pin.name, pin.found, key),
+    )
+
+
+def forget_service(db: sqlite3.Connection) -> None:
+    """Be enrolled nowhere. What results became there stays; a KI that lacks them says so by its digest."""
+    for table in ("ki", "news", "voids", "names"):
+        db.execute(f"DELETE FROM {table}")
+
+
+def meet_with_key(db: sqlite3.Connection, key: bytes) -> None:
+    """News and digests are of a key: with another one than before they begin anew."""
+    db.execute(
+        "UPDATE ki SET key = ?, news = 0, settled_count = ?, settled_xor = ?,"
+        " offered_count = NULL, offered_xor = NULL WHERE key IS NOT ?",
+        (key, *NO_MATCHES, key),
+    )
+
+
+def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
+    """Write down how things stand; by KI number, what of our own unanswered deltas counts no more."""
+    before = unanswered_deltas(db)
+    if synced.news_anew:
+        db.execute("UPDATE ki SET news = 0")
+        for table in ("news", "voids", "names"):
+            db.execute(f"DELETE FROM {table}")
+    last = db.execute("SELECT news FROM ki").fetchone()
+    for each in synced.news:
+        if last is not None and each.number > last[0]:
+            _apply(db, each)
+    tell_points(db, synced.points)
+    offered = (None, None) if synced.offered is None else synced.offered
+    db.execute(
+        "UPDATE ki SET settled_count = ?, settled_xor = ?, offered_count = ?, offered_xor = ?",
+        (*synced.settled, *offered),
+    )
+    if synced.offer:
+        db.execute(
+            "UPDATE outbox SET state = 'waiting', again = 1 WHERE state != 'waiting'"
+            " AND match IN (SELECT match FROM results WHERE key = ? AND cbor IS NOT NULL)",
+            (key,),
+        )
+    after = unanswered_deltas(db)
+    return {
+        player: before.get(player, 0) - after.get(player, 0)
+        for player in before | after
+        if before.get(player, 0) != after.get(player, 0)
+    }
+
+
+def tell_points(db: sqlite3.Connection, points: Mapping[str, int]) -> None:
+    """Keep what the KI told of players."""
+    db.executemany("INSERT OR REPLACE INTO players(player, points) VALUES(?, ?)", points.items())
+
+
+def unanswered_deltas(db: sqlite3.Connection, which: str = UNANSWERED) -> dict[str, int]:
+    """By KI number: our own deltas that are not in what the KI tells of points."""
+    totals: dict[str, int] = {}
+    rows = db.execute(f"SELECT record FROM results JOIN outbox USING(match) WHERE {which}")
+    for (record,) in rows:
+        for player, delta in deltas_of(record):
+            totals[player] = totals.get(player, 0) + delta
+    return totals
+
+
+def _apply(db: sqlite3.Connection, news: News) -> None:
+    understood = True
+    match news.kind, news.about:
+        case "voided", str(about):
+            db.execute("INSERT OR REPLACE INTO voids(match, reason) VALUES(?, ?)", (about, news.text))
+        case "restored", str(about):
+            db.execute("DELETE FROM voids WHERE match = ?", (about,))
+        case "named", str(about):
+            db.execute("INSERT OR REPLACE INTO names(player, name) VALUES(?, ?)", (about, news.text))
+        case "erased", str(about):
+            _erase(db, about)
+        case _:
+            understood = False
+    db.execute(
+        "INSERT OR REPLACE INTO news(number, kind, body, understood) VALUES(?, ?, ?, ?)",
+        (news.number, news.kind, news.body, understood),
+    )
+    db.execute("UPDATE ki SET news = ?", (news.number,))
+
+
+def _erase(db: sqlite3.Connection, player: str) -> None:
+    """Forget who that was, in what people read; the signed bytes stay, four others own them too."""
+    db.execute("DELETE FROM players WHERE player = ?", (player,))
+    db.execute("DELETE FROM names WHERE player = ?", (player,))
+    # What was told under this number before names it.
+    db.execute("DELETE FROM news WHERE kind = 'named' AND instr(body, ?)", (player,))
+    rows = db.execute(
+        "SELECT match, record FROM results WHERE instr(record, ?)", (player.encode(),)
+    ).fetchall()
+    for match, record in rows:
+        without = _without(record, player)
+        if without is not None:
+            db.execute("UPDATE results SET record = ? WHERE match = ?", (without, match))
+
+
+def _without(record: bytes, player: str) -> bytes | None:
+    try:
+        value: dict[str, Any] = json.loads(record)
+        for seat in value["seats"]:
+            if seat.get("player") == player:
+                seat["player"] = seat["name"] = None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,99 @@
+"""What it means when the KI holds other matches of a table than it has answered for.
+
+Both ends have a digest: count and xor of match ids (`heek.ki.sync`). It cannot say which match is missing
+where, only that the two differ, and by what. So there is one remedy, an **offer**: the table sends every
+result again, and the KI takes what it lacks and calls the rest duplicates. That is how a KI that was put back
+from a backup gets its matches again. What no offer can mend is a match that this journal has not: its card
+was put back from a backup itself, or another table goes about with the same key. Such a difference is
+**settled**: it is known, told to people, and no reason to offer again.
+
+When is a difference settled? When at the end of an offer the KI holds exactly what it held at its beginning
+and all that it has said to have accepted since (`offered` is kept up with every answer). If it holds anything
+else, more has gone on: most likely it was put back once more, and has lost again what the first half of the
+offer brought, or an answer was lost. Then the only safe thing is to offer again. So each offer ends in
+agreement, in a difference that is understood, or in the next offer.
+
+A clone that plays on changes the difference with every match. So that two such tables do not send all they
+have all day, offers are paced (`OfferPace`); one alone is never put off: when the KI holds less than it did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from heek.clock import SECOND, Duration, Instant
+from heek.ki.sync import NOTHING, Holds, difference
+
+FIRST_PAUSE: Final[Duration] = 60 * SECOND
+LONGEST_PAUSE: Final[Duration] = 3600 * SECOND
+CALM: Final = 4
+"""After so many pauses without an offer the next one is the first again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What a table remembers of the difference between the KI's digest and its own."""
+
+    settled: Holds = NOTHING
+    """The difference that no offer can mend."""
+    offered: Holds | None = None
+    """What the KI should hold by now, since an offer is under way; None: none is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What follows from two digests."""
+
+    after: Settlement
+    offer: bool = False
+    """Offer every result again."""
+    lost: bool = False
+    """The KI holds fewer matches than it did: it was put back, and that is never put off."""
+
+
+def compare(before: Settlement, theirs: Holds, ours: Holds) -> Comparison:
+    """Compare the KI's digest with ours, both of a moment in which nothing waits."""
+    apart = difference(theirs, ours)
+    if apart in (NOTHING, before.settled):
+        return Comparison(Settlement(apart))
+    if theirs == before.offered:
+        return Comparison(Settlement(settled=apart))
+    lost = apart[0] < before.settled[0] if before.offered is None else theirs[0] < before.offered[0]
+    return Comparison(Settlement(before.settled, theirs), offer=True, lost=lost)
+
+
+class OfferPace:
+    """How often everything may be offered again."""
+
+    def __init__(self) -> None:
+        self._pause = FIRST_PAUSE
+        self._last: Instant | None = None
+
+    def may(self, comparison: Comparison, now: Instant) -> bool:
+        """Whether an offer that is wanted may begin now."""
+        return comparison.lost or self._last is None or now - self._last >= self._pause
+
+    def begun(self, now: Instant) -> None:
+        """An offer has begun: the next one, for another reason than a loss, comes later."""
+        if self._last is None or now - self._last > CALM * self._pause:
+            self._pause = FIRST_PAUSE
+        else:
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._last = now
+
+
+def words(settled: Holds) -> str | None:
+    """What people should know of a settled difference; None: there is none."""
+    if settled == NOTHING:
+        return None
+    count = settled[0]
+    if count > 0:
+        return (
+            f"the KI holds {count} {'match' if count == 1 else 'matches'} of this table that this journal "
+            "has not: was its card put back from a backup?"
+        )
+    return (
+        "the KI holds other matches of this table than it has answered for, and offering all of them again "
+        "did not change that; see the KI's list of tables"
+    )
