@@ -54,7 +54,7 @@ class LinkError(TableError, ConnectionError):
 
 
 class KeyFileError(TableError, OSError):
-    """The table's signing key cannot be read, made or trusted."""
+    """A file with a secret, such as the table's signing key, cannot be read, made or trusted."""
 
 
 class PageError(TableError, OSError):

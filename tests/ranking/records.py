@@ -13,6 +13,7 @@ from heek.ki.answers import encode_introduction
 from heek.ki.envelope import Envelope, batch, key_id, public_key, seal
 from heek.ki.numbers import ki_number
 from heek.ki.record import Record, RecordSeat, RecordTime, encode_record, record_hash
+from heek.ki.sync import NOTHING, SyncQuestion, encode_question
 from heek.kinds import KINDS, Kind, Seat
 
 PEN, PAGE, BEETLE = KINDS
@@ -32,6 +33,24 @@ class FakeTable:
         self._inc = hashlib.sha256(b"incarnation" + self.seed).digest()[:8]
         self._prev: bytes | None = None
         self._seq = 0
+
+    @property
+    def inc(self) -> bytes:
+        """Of this start of its daemon."""
+        return self._inc
+
+    def question(self, n: int = 1, **changes: Any) -> bytes:
+        """The body by which this table asks how things stand; it holds nothing, and nothing waits."""
+        asked = SyncQuestion(self.key_id, self.name, self._inc, n, "boot-of-the-tests", 61_000, NOTHING, 0, 0)
+        return encode_question(replace(asked, **changes), self.seed)
+
+    def restarted(self, start: int) -> FakeTable:
+        """The same table with the same card after another start of its daemon, or a clone of it."""
+        other = FakeTable.__new__(FakeTable)
+        other.__dict__ = dict(self.__dict__)
+        other._inc = hashlib.sha256(b"incarnation %d" % start + self.seed).digest()[:8]
+        other._seq = 0
+        return other
 
     def introduction(self, name: str | None = None) -> bytes:
         """The body by which this table introduces itself."""
@@ -99,7 +118,7 @@ class FakeTable:
         return self.seal(self.record(*arguments, **named))
 
     def _match(self, number: int) -> bytes:
-        drawn = hashlib.sha256(b"%d" % number + self.seed).digest()[:16]
+        drawn = hashlib.sha256(b"%d" % number + self.seed + self._inc).digest()[:16]
         return uuid.UUID(bytes=drawn, version=4).bytes
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -90,6 +92,11 @@ class RunningKi:
 
     def post(self, path: str, data: bytes, headers: Mapping[str, str] | None = None) -> Answer:
         return self.ask("POST", path, data, {"Content-Type": CONTENT_TYPE} | dict(headers or {}))
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """What stands in its ledger's file."""
+        with contextlib.closing(sqlite3.connect(self.database)) as db:
+            return db.execute(sql).fetchall()
 
     def introduce(self, table: FakeTable) -> None:
         answer = self.post("/v1/tables", table.introduction())

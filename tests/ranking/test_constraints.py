@@ -14,8 +14,11 @@ from tests.ranking.records import ANN, BEN, CLEO, FakeTable, body
 
 
 @pytest.fixture
-def played(ledger: Ledger, table: FakeTable) -> FakeTable:
-    """Match 1: Ann won 3 from Ben and 1 from Cleo; a guest played. Match 2: a guest won. Match 3: unrated."""
+def played(ledger: Ledger, store: Store, table: FakeTable) -> FakeTable:
+    """Match 1: Ann won 3 from Ben and 1 from Cleo; a guest played. Match 2: a guest won. Match 3: unrated.
+
+    An operator has done one thing of each kind.
+    """
     answer, _ = ledger.ingest(
         body(
             table.sealed({ANN: 1, BEN: 2, CLEO: 1, None: 0}, ANN),
@@ -24,6 +27,12 @@ def played(ledger: Ledger, table: FakeTable) -> FakeTable:
         )
     )
     assert [each.verdict.value for each in answer.answers] == ["accepted"] * 3
+    for sql in (
+        "INSERT INTO rulings VALUES (1, 1, NULL, 'operator', 'wrong seat', 1900000000, 3)",
+        "INSERT INTO identity_acts VALUES (1, 'rename', 1, 'operator', 'asked for it', 1900000000)",
+        "INSERT INTO enrolments VALUES (1, 1, NULL, 'operator', 1900000000)",
+    ):
+        attempt(store, sql)
     return table
 
 

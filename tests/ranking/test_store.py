@@ -7,12 +7,17 @@ import stat
 from pathlib import Path
 
 import pytest
+from sqlalchemy import inspect
+from sqlalchemy.exc import DBAPIError
 
 from heek.errors import RankingError
 from heek.ranking.ledger import Ledger
-from heek.ranking.schema import VERSION
+from heek.ranking.schema import VERSION, metadata
 from heek.ranking.store import Store, open_store
 from tests.ranking.records import ANN, BEN, FakeTable, body
+
+VERSION_1 = (Path(__file__).parent / "ledger_of_version_1.sql").read_text(encoding="utf-8")
+"""A ledger as version 1 wrote it: four matches of two tables count, one is a conflict, one waits."""
 
 
 def refused(file: Path) -> str:
@@ -111,3 +116,50 @@ def test_a_half_made_file_is_made_whole(tmp_path: Path) -> None:
     file.touch()
     open_store(file).close()
     open_store(file).close()
+
+
+def older(tmp_path: Path, script: str) -> Path:
+    file = tmp_path / "ki.sqlite3"
+    with sqlite3.connect(file) as db:
+        db.executescript(script)
+    db.close()
+    return file
+
+
+def test_a_ledger_of_version_1_is_brought_up(tmp_path: Path) -> None:
+    """What it has stays as it is, its records get their places, and it goes on as one of this version."""
+    file = older(tmp_path, VERSION_1)
+    for _ in range(2):
+        store = open_store(file)
+        with store.reader.begin() as connection:
+            assert connection.exec_driver_sql("SELECT version FROM ledger_version").scalar() == VERSION
+            assert connection.exec_driver_sql("SELECT count(*), sum(seq) FROM links").one() == (6, 1 + 15)
+            places = connection.exec_driver_sql(
+                "SELECT count(*) FROM links AS one JOIN links AS other ON other.record_hash = one.prev"
+            )
+            assert places.scalar() == 4
+            assert connection.exec_driver_sql("SELECT count(*) FROM findings").scalar() == 0
+            assert set(inspect(connection).get_table_names()) == set(metadata.tables)
+        store.close()
+    store = open_store(file)
+    ledger = Ledger(store, lambda: 0.0)
+    assert ledger.mend() == 0
+    answer, _ = ledger.ingest(body(FakeTable(2, "Table 2").sealed({ANN: 1, BEN: 1})))
+    assert answer.points == {ANN: 102, BEN: 97}
+    with store.writer.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO rulings VALUES (1, 1, NULL, 'operator', 'so', 0, 1)")
+        with pytest.raises(DBAPIError, match="only added to"):
+            connection.exec_driver_sql("DELETE FROM rulings")
+    store.close()
+
+
+def test_a_ledger_that_cannot_be_brought_up_stays_as_it_was(tmp_path: Path) -> None:
+    """If the step to this version fails in the middle, the file is the older one, whole."""
+    file = older(tmp_path, f"{VERSION_1}\nCREATE TABLE links (not_ours INTEGER);")
+    with pytest.raises(RankingError):
+        open_store(file)
+    with sqlite3.connect(file) as db:
+        assert db.execute("SELECT version FROM ledger_version").fetchall() == [(1,)]
+        names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    db.close()
+    assert "rulings" not in names

@@ -116,9 +116,9 @@ def encode_refusal(code: str, text: str = "", retry_s: int | None = None) -> byt
     return cbor.encode(body)
 
 
-def encode_table_answer(key: bytes) -> bytes:
-    """The body of an answer to a table that introduced itself."""
-    return cbor.encode({"ki": MARK, "table": key})
+def encode_table_answer(key: bytes, public: bytes, name: str) -> bytes:
+    """The body of an answer to a table that introduced itself: its key id, the KI's public key and name."""
+    return cbor.encode({"ki": MARK, "table": key, "public": public, "name": name})
 
 
 def encode_signed_in(who: SignedIn) -> bytes:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, case, func, literal, select, union_al
 
 from heek.games.ranking_points import GRANT, rank
 from heek.ranking.names import names_for
-from heek.ranking.schema import entries, matches, players, standings, transfers
+from heek.ranking.schema import entries, former_numbers, matches, players, standings, transfers
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,9 @@ class Account:
     id: int | None = None
     points: int = GRANT
     gains: int = 0
-    """All that was ever received."""
+    """All that was ever received, also in matches that were declared void since."""
+    erased: bool = False
+    """`number` is a former one: the identity was erased, and nobody is told what it is called now."""
 
     @property
     def highest_stake(self) -> int:
@@ -46,7 +48,23 @@ def look_up(connection: Connection, numbers: Iterable[str]) -> dict[str, Account
         )
     )
     known = {number: Account(number, player, points, gains) for number, player, points, gains in rows}
+    missing = [number for number in asked if number not in known]
+    if missing:
+        rows = connection.execute(
+            select(former_numbers.c.number, standings.c.player, standings.c.points, standings.c.gains)
+            .join(standings, standings.c.player == former_numbers.c.player)
+            .where(former_numbers.c.number.in_(missing))
+        )
+        known |= {
+            number: Account(number, player, points, gains, erased=True)
+            for number, player, points, gains in rows
+        }
     return {number: known.get(number, Account(number)) for number in asked}
+
+
+def points_of(connection: Connection, numbers: Iterable[str]) -> dict[str, int]:
+    """What tables are told that these players hold; nothing of an identity that was erased."""
+    return {each.number: each.points for each in look_up(connection, numbers).values() if not each.erased}
 
 
 def make_account(connection: Connection, number: str, now_s: int) -> int:

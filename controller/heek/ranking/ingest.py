@@ -29,7 +29,8 @@ from heek.games.ranking_points import stake
 from heek.ki.answers import BatchAnswer, RecordAnswer, Verdict
 from heek.ki.envelope import Envelope, split_batch, verify_record
 from heek.ki.record import Record, decode_record, record_hash
-from heek.ranking.accounts import Account, look_up, make_account, move
+from heek.ranking.accounts import Account, look_up, make_account, move, points_of
+from heek.ranking.chains import add_link
 from heek.ranking.invariant import AWARD, Moves, moves, staking, winner_place
 from heek.ranking.replay import replay
 from heek.ranking.schema import boards, entries, matches, records, set_aside, tables, transfers
@@ -106,7 +107,7 @@ class Batch:
                 )
         return BatchAnswer(
             tuple(each.answer for each in judged),
-            {each.number: each.points for each in self._accounts(self._players).values()},
+            points_of(self.connection, self._players),
             self._holds(envelopes),
         )
 
@@ -159,8 +160,9 @@ class Batch:
                 table.name,
                 record.match_id if record else "",
             )
-        if not verdict.success:
-            self._set_aside(table, envelope, judged)
+        kept = verdict.success or self._set_aside(table, envelope, judged)
+        if kept and record is not None and record.table == envelope.key_id:
+            add_link(self.connection, table.id, record, record_hash(envelope.record), self.now_s)
         return judged
 
     def _judge(self, table: _Table, envelope: Envelope, record: Record) -> _Judged:
@@ -289,7 +291,8 @@ class Batch:
             )
         )
 
-    def _set_aside(self, table: _Table, envelope: Envelope, judged: _Judged) -> None:
+    def _set_aside(self, table: _Table, envelope: Envelope, judged: _Judged) -> bool:
+        """Keep what does not count; False if there is too much of that from this table."""
         signed = record_hash(envelope.record)
         mine = set_aside.c.table_id == table.id
         answer = judged.answer
@@ -304,11 +307,11 @@ class Batch:
         ).scalar()
         if there is not None:
             self.connection.execute(set_aside.update().where(set_aside.c.id == there).values(told))
-            return
+            return True
         kept = self.connection.execute(select(func.count()).select_from(set_aside).where(mine)).scalar_one()
         if kept >= MOST_SET_ASIDE:
             log.warning("%s: more than %d records set aside; no more are kept", table.name, MOST_SET_ASIDE)
-            return
+            return False
         self.changed = True
         self.connection.execute(
             set_aside.insert().values(
@@ -320,6 +323,7 @@ class Batch:
                 **told,
             )
         )
+        return True
 
     def _look_again(self, gained: set[str], envelopes: Any, judged: list[_Judged]) -> None:
         """Judge the records anew that waited for these players to have gained, until nothing changes."""

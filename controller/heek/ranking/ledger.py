@@ -1,4 +1,4 @@
-"""What changes the ledger: records come in, a table introduces itself, a demonstration's player signs in.
+"""What changes the ledger: records come in, tables ask how things stand, a table or player becomes known.
 
 Belongs to one thread. Every call is one transaction, on the disk when it returns.
 """
@@ -13,18 +13,29 @@ from typing import Final
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DBAPIError
 
+from heek.clock import MILLISECOND, Instant
 from heek.errors import RankingRefusal
 from heek.ki.answers import BatchAnswer, SignedIn
 from heek.ki.envelope import key_id, verify_introduction
 from heek.ki.numbers import ki_number
+from heek.ki.sync import SyncAnswer, read_question
 from heek.ranking.accounts import look_up, make_account, mend_standings, standings_add_up
+from heek.ranking.chains import look_for_gaps, newest_link
+from heek.ranking.findings import CLONE, find
 from heek.ranking.ingest import Batch
 from heek.ranking.schema import players, tables
+from heek.ranking.sightings import Sightings
 from heek.ranking.store import Store, told, trouble
+from heek.ranking.syncing import answer, asking_table, note
 
 log: Final = logging.getLogger("heek")
 
 MOST_TABLES: Final = 10_000
+
+CLONE_WORDS: Final = (
+    "two tables ask with its key at the same time; was its card cloned? Both tables' results count; give one "
+    "of the two a key of its own (stop it, move its table.key aside, enrol it)"
+)
 
 _SEVEN_DIGITS: Final = 10**7
 
@@ -41,6 +52,10 @@ class Ledger:
         self._store = store
         self._wall_s = wall_s
         self._draw = draw
+        self._sightings: dict[int, Sightings] = {}
+        """By inner id of the table."""
+        self._no_gap_to: dict[int, int] = {}
+        """Up to which link of each table gaps were looked for."""
 
     def mend(self) -> int:
         """If the standings do not add up, build those again that differ; how many. Raises RankingError."""
@@ -62,6 +77,35 @@ class Ledger:
             return answer, batch.changed
         except DBAPIError as error:
             raise self._busy(error) from error
+
+    def sync(self, body: bytes, now: Instant) -> tuple[SyncAnswer, bool]:
+        """Answer a table that asks how things stand, and whether something was found that pages show.
+
+        `now` is by our monotonic clock. Raises RankingRefusal if the table is not known or the question is
+        not its own, RecordError if it is no question.
+        """
+        question, signed, signature = read_question(body)
+        wall_s = self._wall_s()
+        try:
+            with self._store.writer.begin() as connection:
+                table = asking_table(connection, question, signed, signature)
+                note(connection, table, question, wall_s)
+                seen = self._sightings.setdefault(table.id, Sightings())
+                mono = question.mono_ms * MILLISECOND
+                beside = seen.saw(question.inc, question.n, question.boot, mono, now)
+                if beside is not None:
+                    find(connection, table.id, CLONE, CLONE_WORDS, int(wall_s))
+                if question.waiting == 0:
+                    self._look_for_gaps(connection, table.id, int(wall_s))
+                return answer(connection, table, question, int(wall_s)), beside is not None
+        except DBAPIError as error:
+            raise self._busy(error) from error
+
+    def _look_for_gaps(self, connection: Connection, table: int, now_s: int) -> None:
+        newest = newest_link(connection, table)
+        if self._no_gap_to.get(table, -1) != newest:
+            look_for_gaps(connection, table, now_s)
+            self._no_gap_to[table] = newest
 
     def introduce(self, public: bytes, name: str, signature: bytes) -> bytes:
         """Know a table's key from now on; its key id. Again is harmless, and renames.

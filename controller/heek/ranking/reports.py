@@ -1,13 +1,15 @@
-"""What tables ask of the KI, as CBOR over HTTP: take records, know a table, sign a player in.
+"""What tables ask of the KI, as CBOR over HTTP: take records, say how things stand, know a table or a player.
 
-Whatever comes gets an answer that says it is the KI's. What goes wrong inside is logged with all there is to
-know, and told without any of it.
+Whatever comes gets an answer that says it is the KI's; one that is no refusal is signed for the very question
+(`heek.ki.signed_answer`). What goes wrong inside is logged with all there is to know, and told without any of
+it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers
@@ -17,10 +19,13 @@ from heek.clock import SECOND, Instant
 from heek.errors import RankingRefusal, RecordError
 from heek.ki import answers
 from heek.ki.link import CONTENT_TYPE, Request
+from heek.ki.signed_answer import sign_answer
+from heek.ki.sync import encode_sync_answer
 from heek.ranking.bodies import Bodies, BodyLost
 from heek.ranking.desk import Desk
 from heek.ranking.gate import ASKS, Asks
 from heek.ranking.limits import Limit
+from heek.ranking.service_keys import ServiceKey
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope
@@ -51,8 +56,13 @@ PATHS: Final = {each.path: each for each in Request}
 class Reports:
     """Answers every POST."""
 
-    def __init__(self, desk: Desk, now: Callable[[], Instant], *, demo: bool) -> None:
+    def __init__(
+        self, desk: Desk, now: Callable[[], Instant], key: ServiceKey, name: str, *, demo: bool
+    ) -> None:
+        """`key` is what answers are signed by, `name` the KI's."""
         self._desk = desk
+        self._key = key
+        self._name = name
         self._now = now
         self._demo = demo
         self._bodies = Bodies()
@@ -75,7 +85,8 @@ class Reports:
                 raise asks.refused
             with self._desk.place():
                 body = await self._bodies.read(receive, Headers(scope=scope).get("content-length"))
-                return _answered(200, await self._done(request, asks, body))
+                answer = await self._done(request, asks, body)
+                return _answered(200, sign_answer(answer, request, body, self._key.seed))
         except RankingRefusal as refusal:
             return _refused(refusal, HTTP_STATUS[refusal.code])
         except BodyLost:
@@ -93,20 +104,23 @@ class Reports:
                     return await self._table(asks, body)
                 case Request.PLAYER:
                     return await self._player(asks, body)
-                case Request.CLAIM | Request.SYNC:
+                case Request.SYNC:
+                    return await self._sync(asks, body)
+                case Request.CLAIM:
                     raise RankingRefusal("malformed", "this KI does not answer such questions yet")
         except RecordError as error:
             raise RankingRefusal("malformed", f"the request {error}") from None
 
     async def _records(self, asks: Asks, body: bytes) -> bytes:
-        try:
+        with _known_table(asks):
             answer, _ = await self._desk.write(lambda ledger: ledger.ingest(body), lambda done: done[1])
-        except RankingRefusal as refusal:
-            if refusal.code == "unknown_table" and not asks.here:
-                words = f"{refusal}, and it takes new ones on its own machine only"
-                raise RankingRefusal("not_enrolled", words) from None
-            raise
         return answers.encode_batch_answer(answer)
+
+    async def _sync(self, asks: Asks, body: bytes) -> bytes:
+        now = self._now()
+        with _known_table(asks):
+            answer, _ = await self._desk.write(lambda ledger: ledger.sync(body, now), lambda done: done[1])
+        return encode_sync_answer(answer)
 
     async def _table(self, asks: Asks, body: bytes) -> bytes:
         if not asks.here:
@@ -114,7 +128,7 @@ class Reports:
         public, name, signature = answers.read_introduction(body)
         self._limit(self._introductions, "tables introduce themselves too often")
         key = await self._desk.write(lambda ledger: ledger.introduce(public, name, signature), lambda _: True)
-        return answers.encode_table_answer(key)
+        return answers.encode_table_answer(key, self._key.public, self._name)
 
     async def _player(self, asks: Asks, body: bytes) -> bytes:
         if not self._demo:
@@ -131,6 +145,18 @@ class Reports:
         wait_s = limit.take(self._now())
         if wait_s:
             raise RankingRefusal("busy", words, wait_s)
+
+
+@contextlib.contextmanager
+def _known_table(asks: Asks) -> Iterator[None]:
+    """A table that is not known may introduce itself on this machine; from elsewhere it must be enrolled."""
+    try:
+        yield
+    except RankingRefusal as refusal:
+        if refusal.code == "unknown_table" and not asks.here:
+            words = f"{refusal}, and takes new ones from elsewhere only by their code: heek ki enrol CODE"
+            raise RankingRefusal("not_enrolled", words) from None
+        raise
 
 
 def _answered(status: int, body: bytes, headers: dict[str, str] | None = None) -> Response:

@@ -18,9 +18,12 @@ What may change. `standings` is a view over the transfers, kept up to date and b
 that a record is known is told by its hash in `matches`. An entry names a player by an inner id, never by the
 KI number, so that an identity can be replaced and the entries stay.
 
-Room for what comes later. Voids, corrections, merges and erasures are operators' entries with an actor and
-a reason; they will be tables beside `transfers`, each entry naming the transfer that it takes back, so that
-nothing here has to change. `set_aside.status` then also learns what an operator decided.
+What operators do is added to it as well, with an actor and a reason. A ruling voids a match or restores it:
+while the last one voids it, its transfers do not count. Rulings of one match are numbered without gaps, so
+they take turns, and a point that was taken back is taken back once. An erasure gives the account another
+number and name; `former_numbers` keeps which account a record means that comes late under the old one.
+
+What is only seen (`presence`, `boots`, `links`, `findings`) is for people, and decides nothing.
 
 The SQL is portable: PostgreSQL takes the same tables (the triggers are written for both).
 """
@@ -50,7 +53,7 @@ from sqlalchemy import (
 
 from heek.games.ranking_points import RULES_VERSIONS
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of these tables; a ledger of a newer one is refused."""
 
 STAKE: Final = RULES_VERSIONS["stake"]
@@ -240,6 +243,133 @@ standings: Final = Table(
 )
 """What each player holds, has ever won, and in how many rated matches: a view over the ledger."""
 
+rulings: Final = Table(
+    "rulings",
+    metadata,
+    Column("match", ForeignKey("matches.id"), primary_key=True, autoincrement=False),
+    Column("turn", Integer, primary_key=True, autoincrement=False),
+    Column("turn_before", Integer),
+    Column("actor", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at_s", BigInteger, nullable=False),
+    Column("after_match", Integer, nullable=False),
+    ForeignKeyConstraint(
+        ["match", "turn_before"], ["rulings.match", "rulings.turn"], name="rulings_turn_before_fk"
+    ),
+    CheckConstraint(
+        "(turn = 1 AND turn_before IS NULL)"
+        " OR (turn > 1 AND turn_before IS NOT NULL AND turn_before = turn - 1)",
+        name="turns",
+    ),
+    CheckConstraint("length(actor) > 0 AND length(reason) > 0", name="said"),
+)
+"""Compensating entries: an odd turn voids a match, an even one restores it. `after_match` is the newest match
+that there was then: where the ruling stands among the changes of somebody's points."""
+
+identity_acts: Final = Table(
+    "identity_acts",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("kind", String(8), nullable=False),
+    Column("player", ForeignKey("players.id"), nullable=False),
+    Column("actor", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at_s", BigInteger, nullable=False),
+    CheckConstraint("kind IN ('rename', 'erase')", name="kind"),
+    CheckConstraint("length(actor) > 0 AND length(reason) > 0", name="said"),
+)
+"""That an operator has given an account another name, or replaced its identity. No name and no number stands
+here: an erasure would have to take it away again."""
+
+enrolments: Final = Table(
+    "enrolments",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("table_id", ForeignKey("tables.id"), nullable=False),
+    Column("replaces", ForeignKey("tables.id")),
+    Column("actor", String(64), nullable=False),
+    Column("at_s", BigInteger, nullable=False),
+    CheckConstraint("replaces IS NULL OR replaces <> table_id", name="another"),
+    Index("enrolments_replaces", "replaces"),
+)
+"""That an operator has typed in a table's code, and whose place it took. A table without one was taken at
+first sight."""
+
+former_numbers: Final = Table(
+    "former_numbers",
+    metadata,
+    Column("number", String(8), primary_key=True),
+    Column("player", ForeignKey("players.id"), nullable=False),
+)
+"""The numbers of erased identities: what a table reports late under one of them still counts, for the account
+that the match's other players lost to or won from."""
+
+news: Final = Table(
+    "news",
+    metadata,
+    Column("table_id", ForeignKey("tables.id"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("kind", String(16), nullable=False),
+    Column("fields", LargeBinary, nullable=False),
+    Column("player", ForeignKey("players.id")),
+    Column("at_s", BigInteger, nullable=False),
+    CheckConstraint("number > 0", name="number"),
+    Index("news_player", "player"),
+)
+"""What each table is told, from number 1 without gaps. Never removed; an erasure replaces the name in it."""
+
+presence: Final = Table(
+    "presence",
+    metadata,
+    Column("table_id", ForeignKey("tables.id"), primary_key=True, autoincrement=False),
+    Column("seen_s", BigInteger, nullable=False),
+    Column("waiting", BigInteger, nullable=False),
+    Column("told_held", BigInteger, nullable=False),
+    Column("told_xor", LargeBinary(16), nullable=False),
+    Column("told_news", BigInteger, nullable=False),
+)
+"""What each table said of itself when it last asked how things stand."""
+
+boots: Final = Table(
+    "boots",
+    metadata,
+    Column("table_id", ForeignKey("tables.id"), primary_key=True, autoincrement=False),
+    Column("boot", String(64), primary_key=True),
+    Column("offset_ms", BigInteger, nullable=False),
+    Column("seen_s", BigInteger, nullable=False),
+)
+"""Of each start of a table's machine: the KI's wall clock minus the monotonic clock, in milliseconds."""
+
+links: Final = Table(
+    "links",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("table_id", ForeignKey("tables.id"), nullable=False),
+    Column("record_hash", LargeBinary(32), nullable=False),
+    Column("prev", LargeBinary(32), nullable=False),
+    Column("inc", LargeBinary(8), nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    _flag("passed"),
+    UniqueConstraint("table_id", "record_hash"),
+    Index("links_hash", "record_hash"),
+    Index("links_prev", "table_id", "prev"),
+    Index("links_number", "table_id", "inc", "seq"),
+)
+"""Where each signed record stands in its table's chain; `prev` is all zeros for the first one. `passed`: it
+was the end of the chain when another branch began."""
+
+findings: Final = Table(
+    "findings",
+    metadata,
+    Column("table_id", ForeignKey("tables.id"), primary_key=True, autoincrement=False),
+    Column("kind", String(16), primary_key=True),
+    Column("words", Text, nullable=False),
+    Column("first_s", BigInteger, nullable=False),
+    Column("last_s", BigInteger, nullable=False),
+    Column("count", Integer, nullable=False),
+)
+"""What an operator should know of a table. It decides nothing: the results count all the same."""
+
 Index(
     "standings_order",
     standings.c.points.desc(),
@@ -249,7 +379,7 @@ Index(
     postgresql_where=standings.c.played > 0,
 )
 
-ONLY_ADDED_TO: Final = (boards, matches, entries, transfers)
+ONLY_ADDED_TO: Final = (boards, matches, entries, transfers, rulings, identity_acts, enrolments)
 
 _SQLITE_TRIGGER: Final = """
 CREATE TRIGGER %(table)s_no_{low} BEFORE {verb} ON %(table)s

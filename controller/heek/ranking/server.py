@@ -29,6 +29,7 @@ from heek.ranking.ledger import Ledger
 from heek.ranking.live import Live
 from heek.ranking.reading import Reading
 from heek.ranking.reports import Reports
+from heek.ranking.service_keys import ServiceKey, service_key
 from heek.ranking.settings import ServiceSettings
 from heek.ranking.store import Store, open_store
 from heek.serving.addresses import BACKLOG, bracketed, is_wildcard, listen, trouble
@@ -49,7 +50,10 @@ class Service:
     """A KI that listens; `serve` it once. `stop` may come from any thread, at any time."""
 
     def __init__(self, settings: ServiceSettings, clock: Clock) -> None:
-        """Listen, and open the ledger; raises RankingError, naming what cannot be had and what to do."""
+        """Listen, open the ledger and read the keys beside it, made if there are none yet.
+
+        Raises RankingError or KeyFileError, naming what cannot be had and what to do.
+        """
         self._settings = settings
         self._sockets = _listen(settings.host, settings.port)
         self.port: int = self._sockets[0].getsockname()[1]
@@ -62,6 +66,8 @@ class Service:
         try:
             self._ledger = Ledger(self._store, clock.wall_s)
             self._ledger.mend()
+            self.key: ServiceKey = service_key(settings.database.parent)
+            """What it signs by."""
         except BaseException:
             self._store.close()
             self._let_go()
@@ -97,7 +103,9 @@ class Service:
 
     async def _serve(self, ready: Callable[[], None]) -> None:
         desk = Desk(self._store, self._ledger, self.streams)
-        self._reports = Reports(desk, self._clock.now, demo=self._settings.demo)
+        self._reports = Reports(
+            desk, self._clock.now, self.key, self._settings.name, demo=self._settings.demo
+        )
         app = _App(self._reports, Reading(self._settings, desk, self.streams))
         self._server = _Server(
             uvicorn.Config(

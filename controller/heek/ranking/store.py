@@ -7,17 +7,21 @@ it returns (`synchronous=FULL`), because the service answers after it and a tabl
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Engine, create_engine, event, func, inspect, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from heek.errors import RankingError
+from heek.ranking.chains import link_all
 from heek.ranking.schema import VERSION, ledger_version, metadata
+
+log: Final = logging.getLogger("heek")
 
 BUSY_MS: Final = 2000
 """How long to wait for another program that looks into the file."""
@@ -187,7 +191,7 @@ def _settle(engine: Engine, file: Path) -> None:
         if ledger_version.name not in found:
             raise RankingError(f"{file}: is another program's data base; set another service.database")
         version = connection.execute(select(func.max(ledger_version.c.version))).scalar()
-        if version is None or version > VERSION:
+        if version is None or not 0 < version <= VERSION:
             raise RankingError(
                 f"{file}: was written by a newer heek (ledger {version}, this one knows {VERSION}); "
                 "install that version again, or set another service.database"
@@ -198,6 +202,17 @@ def _settle(engine: Engine, file: Path) -> None:
                 f"{file}: its table {broken[0]} does not hold together; another program has written to it, "
                 "so bring back a copy from before that"
             )
+        if version < VERSION:
+            _bring_up(connection, file, version)
+
+
+def _bring_up(connection: Connection, file: Path, version: int) -> None:
+    """Make the ledger of an older version one of this, within the transaction: wholly or not at all."""
+    # Version 2 only adds tables; what version 1 has stays as it is.
+    metadata.create_all(connection)
+    link_all(connection)
+    connection.execute(ledger_version.update().values(version=VERSION))
+    log.info("%s: the ledger is of version %d now, it was of %d", file, VERSION, version)
 
 
 @contextlib.contextmanager

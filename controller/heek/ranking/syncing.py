@@ -1,0 +1,99 @@
+"""What a table is answered when it asks how things stand, and what is kept of what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, select
+
+from heek.errors import RankingRefusal
+from heek.ki.sync import SyncAnswer, SyncQuestion, is_from
+from heek.ranking.accounts import points_of
+from heek.ranking.news import make_up_for_lost, newest_number, news_after
+from heek.ranking.schema import boots, presence, tables
+
+MOST_BOOTS: Final = 2000
+"""Starts of one table's machine that are kept; the one that was seen least lately is forgotten."""
+
+
+def asking_table(connection: Connection, question: SyncQuestion, signed: bytes, signature: bytes) -> Row[Any]:
+    """The table that asks; raises RankingRefusal if it is not known, or the signature is not its own."""
+    table = connection.execute(select(tables).where(tables.c.key_id == question.table)).first()
+    if table is None:
+        raise RankingRefusal("unknown_table", f"the key {question.table.hex()} is not known to this KI")
+    if not is_from(signed, signature, table.public):
+        raise RankingRefusal("malformed", "the signature of the question is not that of the table's key")
+    return table
+
+
+def note(connection: Connection, table: Row[Any], question: SyncQuestion, wall_s: float) -> None:
+    """Keep what a table says of itself."""
+    now_s = int(wall_s)
+    if table.name != question.name:
+        connection.execute(tables.update().where(tables.c.id == table.id).values(name=question.name))
+    said = {
+        "seen_s": now_s,
+        "waiting": question.waiting,
+        "told_held": question.holds[0],
+        "told_xor": question.holds[1],
+        "told_news": question.news,
+    }
+    mine = presence.c.table_id == table.id
+    if not connection.execute(presence.update().where(mine).values(said)).rowcount:
+        connection.execute(presence.insert().values(table_id=table.id, **said))
+    _note_boot(connection, table.id, question, wall_s)
+    make_up_for_lost(connection, table.id, question.news, now_s)
+
+
+def answer(connection: Connection, table: Row[Any], question: SyncQuestion, now_s: int) -> SyncAnswer:
+    """How things stand for a table."""
+    return SyncAnswer(
+        n=question.n,
+        holds=(table.held, table.held_xor),
+        points=points_of(connection, question.players),
+        now_s=now_s,
+        news=news_after(connection, table.id, question.news),
+        newest=newest_number(connection, table.id),
+    )
+
+
+def corrected_s(connection: Connection, table: int, boot: str, mono_ms: int) -> int | None:
+    """When it was by the KI's wall clock, seconds since 1970; None if the table never asked in that boot."""
+    offset_ms = connection.execute(
+        select(boots.c.offset_ms).where(boots.c.table_id == table, boots.c.boot == boot)
+    ).scalar()
+    return None if offset_ms is None else (offset_ms + mono_ms) // 1000
+
+
+def _note_boot(connection: Connection, table: int, question: SyncQuestion, wall_s: float) -> None:
+    # The newest one holds: our own clock may have been wrong before.
+    offset_ms = int(wall_s * 1000) - question.mono_ms
+    mine = boots.c.table_id == table
+    this = connection.execute(
+        boots.update()
+        .where(mine, boots.c.boot == question.boot)
+        .values(offset_ms=offset_ms, seen_s=int(wall_s))
+    )
+    if this.rowcount:
+        return
+    connection.execute(
+        boots.insert().values(table_id=table, boot=question.boot, offset_ms=offset_ms, seen_s=int(wall_s))
+    )
+    too_many = _boots_by_age(connection, table)
+    for boot in too_many:
+        connection.execute(boots.delete().where(mine, boots.c.boot == boot))
+
+
+def _boots_by_age(connection: Connection, table: int) -> Iterable[str]:
+    """Those beyond `MOST_BOOTS`."""
+    return (
+        connection.execute(
+            select(boots.c.boot)
+            .where(boots.c.table_id == table)
+            .order_by(boots.c.seen_s.desc(), boots.c.boot)
+            .offset(MOST_BOOTS)
+        )
+        .scalars()
+        .all()
+    )
