@@ -27,6 +27,10 @@ class Card:
     name: str
     results: dict[str, tuple[bytes | None, str, str | None]] = field(default_factory=dict)
     """By match: the bytes for the KI, what became of them, and why."""
+    keys: dict[str, bytes | None] = field(default_factory=dict)
+    """By match: the key id that its bytes name."""
+    settled: tuple[int, bytes] = (0, bytes(16))
+    offering: bool = False
     faults: list[str] = field(default_factory=list)
 
 
@@ -119,9 +123,37 @@ def _rest(world: World, cards: list[Card], held: Held) -> Iterator[str]:
     of_key: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for match, key in held.keys.items():
         of_key[key].append(uuid.UUID(match).bytes)
+    yield from unsettled(world)
     for key, digest in held.digests.items():
         if _digest(of_key[key]) != digest:
             yield f"the KI's digest of the key {key.hex()} is not that of what it holds"
+
+
+def unsettled(world: World) -> Iterator[str]:
+    """What tables do not know of the difference between what the KI holds of them and what they have."""
+    with _look_into(world.ki.folder / "ki.sqlite3") as db:
+        digests = {
+            key: (count, xor) for key, count, xor in db.execute("SELECT key_id, held, held_xor FROM tables")
+        }
+    for table in world.tables:
+        card = _card(table)
+        taken = [
+            uuid.UUID(match).bytes
+            for match, (_, state, _) in card.results.items()
+            if state in ("accepted", "duplicate") and card.keys[match] == table.key.id
+        ]
+        count, xor = _digest(taken)
+        theirs = digests.get(table.key.id)
+        if theirs is None:
+            yield f"{table.name}: the KI does not know its key"
+            continue
+        apart = (theirs[0] - count, bytes(one ^ other for one, other in zip(theirs[1], xor, strict=True)))
+        if card.settled != apart or card.offering:
+            offering = ", and an offer is under way" if card.offering else ""
+            yield (
+                f"{table.name}: its digest differs from the KI's by {apart[0]} {apart[1].hex()}, "
+                f"and it knows of {card.settled[0]} {card.settled[1].hex()}{offering}"
+            )
 
 
 def _digest(matches: list[bytes]) -> tuple[int, bytes]:
@@ -134,10 +166,13 @@ def _digest(matches: list[bytes]) -> tuple[int, bytes]:
 def _card(table: Table) -> Card:
     card = Card(table.name)
     with _look_into(table.folder / "journal.sqlite3") as db:
-        for match, data, state, reason in db.execute(
-            "SELECT results.match, cbor, state, reason FROM results LEFT JOIN outbox USING(match)"
+        for match, data, key, state, reason in db.execute(
+            "SELECT results.match, cbor, key, state, reason FROM results LEFT JOIN outbox USING(match)"
         ):
             card.results[match] = (data, state or "without a place in the outbox", reason)
+            card.keys[match] = key
+        for count, xor, offered in db.execute("SELECT settled_count, settled_xor, offered_count FROM ki"):
+            card.settled, card.offering = (count, xor), offered is not None
         (found,) = db.execute("PRAGMA quick_check").fetchone()
         if found != "ok":
             card.faults.append(found)

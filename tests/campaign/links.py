@@ -12,7 +12,7 @@ import contextvars
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from heek.clock import SECOND, Clock
 from heek.errors import LinkError
@@ -20,18 +20,19 @@ from heek.ki import cbor, gateway, serial_link
 from heek.ki.answers import is_the_kis
 from heek.ki.exchange import Exchange, Happening, State
 from heek.ki.gateway import Gateway
-from heek.ki.link import LinkStatus, Request
+from heek.ki.link import Link, LinkStatus, Request
 from heek.ki.serial_link import SerialLink
 from tests.campaign.machines import Machine
 from tests.ki.wires import Late, Lossy, cut, perfect
+
+if TYPE_CHECKING:
+    from tests.campaign.tables import Table
 
 DEADLINE_S: Final = 20.0
 BAUD: Final = 115200
 LATEST_S: Final = 200.0
 PORTAL: Final = b"<html><title>Welcome</title>Please log in.</html>"
 MOST_RECORDED: Final = 20
-NO_RECORDS: Final = b"\x80"
-"""The body of a request that only asks whether the KI is there."""
 
 
 class Far(Protocol):
@@ -55,8 +56,6 @@ class Way:
     word: str = "good"
     recorded: list[bytes] = field(default_factory=list)
     """Answers that somebody on the line has written down."""
-    records: int = 0
-    """Requests with records that have arrived at the KI."""
 
 
 def _later(loop: asyncio.AbstractEventLoop, delay_s: float, what: Callable[..., Any], *args: Any) -> None:
@@ -111,7 +110,6 @@ class HttpWay:
             _later(self._loop, delay, self._arrive, request, asked, answer)
 
     def _arrive(self, request: Request, body: bytes, answer: asyncio.Future[bytes]) -> None:
-        self._way.records += request is Request.RECORDS and body != NO_RECORDS
         if not self._way.far.take(request, body, self._way.here, lambda said: self._back(said, answer)):
             _later(self._loop, 0.001, _fail, answer)
 
@@ -144,6 +142,24 @@ def _fail(answer: asyncio.Future[bytes]) -> None:
         answer.set_exception(LinkError("nothing listens there"))
         # Who asked may be without power, and never look.
         answer.exception()
+
+
+class Counted:
+    """A link that counts the requests with records that a table has sent over it."""
+
+    def __init__(self, link: Link, table: Table) -> None:
+        self._link = link
+        self._table = table
+
+    async def ask(self, request: Request, body: bytes) -> bytes:
+        self._table.offers += request is Request.RECORDS
+        return await self._link.ask(request, body)
+
+    def status(self) -> LinkStatus:
+        return self._link.status()
+
+    async def close(self) -> None:
+        await self._link.close()
 
 
 # The serial line

@@ -123,7 +123,7 @@ class Plan:
 def draw_plan(seed: int, kinds: Collection[Kind] = tuple(FAULTS)) -> Plan:
     """The plan of a seed; `kinds` are the faults that may come at all."""
     dice = random.Random(f"plan {seed}")
-    tables = min(dice.choice((1, 1, 2, 2, 3, 3, 4, 5, 7, 10)), 10)
+    tables = min(dice.choice((1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 5, 7, 10)), 10)
     possible = sorted(kinds, key=lambda kind: kind.value)
     chosen = {kind for kind in possible if dice.random() < 0.35}
     chosen |= {NEEDS[kind] for kind in chosen if kind in NEEDS} & set(kinds)
@@ -133,7 +133,7 @@ def draw_plan(seed: int, kinds: Collection[Kind] = tuple(FAULTS)) -> Plan:
     odds = [*(2 * weight for weight in weights.values()), *quiet.values()]
     acts: list[Act] = []
     clones = 0
-    for number in range(dice.randint(8, 24) + 2 * tables):
+    for number in range(dice.randint(6, 20) + tables):
         kind = dice.choices(names, odds)[0]
         if kind is Kind.CLONE:
             clones += 1

@@ -11,6 +11,7 @@ from heek.ranking.gate import ASKS, Asks
 from heek.ranking.ledger import Ledger
 from heek.ranking.live import Live
 from heek.ranking.reports import Reports
+from heek.ranking.service_keys import service_key
 from heek.ranking.store import Store, open_store
 from tests.campaign.links import Cable, gateway_at
 from tests.campaign.machines import Machine, Worldly
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from heek.ki.gateway import Gateway
 
 LEDGER: Final = "ki.sqlite3"
-_COMPILED: Final[dict[object, object]] = {}
 
 
 class Service(Machine):
@@ -33,12 +33,11 @@ class Service(Machine):
 
     def start(self) -> None:
         self._store = open_store(self.folder / LEDGER)
-        # What SQLAlchemy made of a statement is the same in all worlds.
-        self._store.writer.update_execution_options(compiled_cache=_COMPILED)
         self.ledger = Ledger(self._store, self.clock.wall_s, self.world.dice.randrange)
         self.ledger.mend()
+        key = service_key(self.folder)
         self._desk = Desk(self._store, self.ledger, Live("campaign"))
-        self._reports = Reports(self._desk, self.clock.now, demo=True)
+        self._reports = Reports(self._desk, self.clock.now, key, "KI", demo=True)
         self.world.loop.create_task(self._open_ports())
 
     async def _open_ports(self) -> None:

@@ -12,6 +12,7 @@ import json
 import random
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from heek.boot import Boot
@@ -23,18 +24,18 @@ from heek.ki.numbers import ki_number
 from heek.ki.table_key import FILE_NAME as KEY_FILE
 from heek.ki.table_key import table_key
 from heek.kinds import KINDS, Seat
-from heek.record_chain import RecordChain, link_old_results
+from heek.record_chain import RecordChain, bind_results
 from heek.reporting import Reporter, Reporting
 from heek.session.state import Entry as Entrant
 from heek.session.state import MatchResult
-from tests.campaign.links import Cable, HttpWay, Way, serial_way
+from tests.campaign.links import Cable, Counted, HttpWay, Way, serial_way
 from tests.campaign.machines import Image, Machine, Worldly
 
 PLAYERS: Final = tuple(ki_number(each) for each in range(4022010, 4022018))
 BEATEN: Final = dict(zip(KINDS, (*KINDS[1:], KINDS[0]), strict=True))
 MOST_BYTES: Final = 16 * 1024
 RETRY_JOURNAL_S: Final = 5.0
-LONG_RECORD: Final = 3000
+LONG_RECORD: Final = 9000
 """Rounds that no record has room for."""
 
 
@@ -48,6 +49,8 @@ class Table(Machine):
         self.way = way
         self.cable = cable
         self.reporting: Reporting | None = None
+        self.offers = 0
+        """Requests with records that it has sent."""
 
     def start(self) -> None:
         dice = self.world.dice
@@ -56,7 +59,7 @@ class Table(Machine):
         self._unsaved: asyncio.Task[None] | None = None
         self.journal = JournalWriter(self.folder, InlineExecutor(), self.clock)
         self.key = table_key(self.folder, lambda: dice.randbytes(32))
-        newest = self.journal.ask(lambda journal: link_old_results(journal, self.key)).result()
+        newest = self.journal.ask(lambda journal: bind_results(journal, self.key)).result()
         self._seq = self.journal.ask(lambda journal: journal.last_seq()).result()
         self.inc = dice.randbytes(8)
         self.chain = RecordChain(self.key, self.name, self.inc, self._boot(), newest)
@@ -68,14 +71,24 @@ class Table(Machine):
 
     async def _begin(self) -> None:
         dice = self.world.dice
-        who = Reporter(self.journal, self.key, self.name, self.clock, self._tell_points)
+        who = Reporter(
+            self.journal, self.key, self.name, self.clock, self._tell_points, self.inc, self._boot()
+        )
         link: Any
         if self.cable is None:
             link, kind = HttpWay(self.way, self.world.loop), "http"
         else:
             link, kind = serial_way(self.cable, self, self._hope), "serial"
         self.reporting = Reporting(
-            who, link, kind, most_bytes=MOST_BYTES, on_change=lambda: None, chance=dice.random
+            who,
+            Counted(link, self),
+            kind,
+            most_bytes=MOST_BYTES,
+            on_change=lambda: None,
+            first_sight=self.way.here,
+            chance=dice.random,
+            draw=dice.randrange,
+            slow=InlineExecutor(),
         )
         self.reporting.start()
 
@@ -156,7 +169,7 @@ class Table(Machine):
             return result
         assert result.cbor is not None
         if poison == "rubbish":
-            return Result(result.match, result.record, b"\xa1" + result.cbor[:40])
+            return replace(result, cbor=b"\xa1" + result.cbor[:40])
         value = dict(cbor.decode(result.cbor))
         seats = [dict(each) for each in value["seats"]]
         if poison == "delta":
@@ -169,7 +182,7 @@ class Table(Machine):
                 each |= {"kind": "player", "player": player, "stake": 50}
                 each["delta"] = 50 * (len(seats) - 1) if won else -50
         value["seats"] = seats
-        return Result(result.match, result.record, cbor.encode(value))
+        return replace(result, cbor=cbor.encode(value))
 
     def _entry(self, event: str, **fields: object) -> Entry:
         self._seq += 1
