@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from heek.clock import SECOND, Clock, Instant, ManualClock
-from heek.errors import LinkError
+from heek.errors import TableError
 from heek.simulator.virtual_loop import VirtualLoop
 
 Image: TypeAlias = dict[str, bytes]
@@ -252,7 +252,7 @@ class MachineLoop(VirtualLoop):
     def _unforeseen(self, _loop: asyncio.AbstractEventLoop, told: dict[str, Any]) -> None:
         error = told.get("exception")
         # Tasks of a machine that lost its power are never finished, and never look at what they asked for.
-        if error is not None and not isinstance(error, PowerCut | LinkError):
+        if error is not None and not isinstance(error, PowerCut | TableError):
             self.unforeseen.append(f"{told.get('message')}: {error!r}")
 
     def call_soon(self, callback: Any, *args: Any, context: contextvars.Context | None = None) -> Any:

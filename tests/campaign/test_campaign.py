@@ -1,4 +1,4 @@
-"""A share of the campaign with fixed seeds, worlds for each kind of fault, and a cut at each step of a life."""
+"""A share of the campaign with fixed seeds, worlds for each kind of fault, a cut at each step of a life."""
 
 from __future__ import annotations
 
