@@ -1,7 +1,7 @@
 """kill -9 of the real processes at their n-th call that changes a file or says something to the other side.
 
-`heek run` on mock pins plays a match for two and tells it over real HTTP to a real `heek ki serve`; one of the
-two dies at its n-th write, sync, truncation, rename, removal or send, is started once more, and then what the
+`heek run` on mock pins plays a match for two and tells it over HTTP to a real `heek ki serve`; one of the two
+dies at its n-th write, sync, truncation, rename, removal or send, is started once more, and then what the
 journal holds must be at the KI exactly once. `python -m tests.killed_processes` does so for every n of both
 sides and takes minutes; tests/test_killed_processes.py does a share.
 
