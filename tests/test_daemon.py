@@ -109,9 +109,13 @@ class Rig:
         panels: int = 1,
         there: bool = True,
         open_oled: Callable[[], Oled] | None = None,
+        clock: ManualClock | None = None,
+        boot: Boot = BOOT,
+        wall_trust: Callable[[], str] | None = None,
+        drawn: int = 0,
         **keys: object,
     ) -> None:
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
         self.loop = VirtualLoop(self.clock)
         self.errors: list[Any] = []
         self.loop.set_exception_handler(lambda _, context: self.errors.append(context.get("exception")))
@@ -151,10 +155,11 @@ class Rig:
 
         self.world = World(
             clock=self.clock,
-            boot=BOOT,
+            boot=boot,
+            wall_trust=wall_trust,
             journal_executor=journal or InlineExecutor(),
             panel_executor=panel or InlineExecutor(),
-            random_bytes=lambda count: bytes(range(count)),
+            random_bytes=lambda count: bytes(range(drawn, drawn + count)),
             open_pins=open_pins,
             open_panel=open_panel,
             on_line=lambda line: self.lines.append(json.loads(line)),

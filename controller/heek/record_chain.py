@@ -41,8 +41,11 @@ class RecordChain:
         self._seq = 0
         self._prev = None if newest is None else record_hash(newest)
 
-    def add(self, result: MatchResult, clock: Clock) -> Result:
-        """The next link: the result of a match that has just been won."""
+    def add(self, result: MatchResult, clock: Clock, trust: str | None = None) -> Result:
+        """The next link: the result of a match that has just been won.
+
+        `trust` says how far the clock's wall time is to be believed now (None: as at the start).
+        """
         record = record_of(
             result,
             table=self._key.id,
@@ -50,7 +53,7 @@ class RecordChain:
             incarnation=self._incarnation,
             seq=self._seq + 1,
             prev=self._prev,
-            boot=self._boot,
+            boot=self._boot if trust is None else replace(self._boot, trust=trust),
             clock=clock,
         )
         body = result_json(record)

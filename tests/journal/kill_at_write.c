@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -84,16 +85,34 @@ int ftruncate64(int fd, off64_t size) {
     return real(fd, size);
 }
 
-int unlink(const char *path) {
-    REAL(int, unlink, const char *);
-    if (now(0)) die();
-    return real(path);
-}
-
 int rename(const char *from, const char *to) {
     REAL(int, rename, const char *, const char *);
     if (now(0)) die();
     return real(from, to);
+}
+
+int mkdir(const char *path, mode_t mode) {
+    REAL(int, mkdir, const char *, mode_t);
+    if (now(0)) die();
+    return real(path, mode);
+}
+
+int rmdir(const char *path) {
+    REAL(int, rmdir, const char *);
+    if (now(0)) die();
+    return real(path);
+}
+
+int unlinkat(int folder, const char *path, int flags) {
+    REAL(int, unlinkat, int, const char *, int);
+    if (now(0)) die();
+    return real(folder, path, flags);
+}
+
+int unlink(const char *path) {
+    REAL(int, unlink, const char *);
+    if (now(0)) die();
+    return real(path);
 }
 
 ssize_t send(int fd, const void *bytes, size_t count, int flags) {

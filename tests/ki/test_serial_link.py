@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import logging
 import os
 import re
 import time
-import tty
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -23,7 +21,7 @@ from heek.ki.link import Request
 from heek.ki.serial_link import SerialLink
 from heek.ki.serial_port import advice_on_name, open_port
 from heek.simulator.wire import Wire
-from tests.ki.lines import BAUD, answer, far_end, no_hang, until
+from tests.ki.lines import BAUD, a_terminal, answer, far_end, no_hang, stuff, until
 
 
 @pytest.fixture(autouse=True)
@@ -40,19 +38,6 @@ async def a_link(port: str, **more: object) -> AsyncIterator[SerialLink]:
         yield link
     finally:
         await link.close()
-
-
-@contextmanager
-def a_terminal() -> Iterator[tuple[int, str]]:
-    """A pseudo terminal by hand: its master, and the name of its port."""
-    master, port = os.openpty()
-    tty.setraw(port)
-    os.set_blocking(master, False)
-    try:
-        yield master, os.ttyname(port)
-    finally:
-        for fd in (master, port):
-            os.close(fd)
 
 
 def echo(message: MessageArrived) -> bytes:
@@ -360,7 +345,7 @@ def test_a_peer_that_never_reads() -> None:
         with a_terminal() as (master, port):
             # Somebody has filled it to the brim, and at the other end nobody reads.
             stuffing = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-            stuffed = await _stuff(stuffing)
+            stuffed = await stuff(stuffing)
             async with a_link(port) as link:
                 ticks, began = 0, time.monotonic()
                 longest = 0.0
@@ -384,24 +369,6 @@ def test_a_peer_that_never_reads() -> None:
             os.close(stuffing)
 
     asyncio.run(run())
-
-
-async def _stuff(fd: int) -> int:
-    """Write until nothing more goes in, and the kernel has moved nothing on for a while; returns how much."""
-    full = stuffed = 0
-    while full < 20:
-        try:
-            while True:
-                stuffed += os.write(fd, b"x" * 4096)
-                full = 0
-        except BlockingIOError:
-            full += 1
-        with contextlib.suppress(BlockingIOError):
-            while os.write(fd, b"x"):
-                stuffed += 1
-                full = 0
-        await asyncio.sleep(0.005)
-    return stuffed
 
 
 def test_closing_ends_what_is_under_way() -> None:

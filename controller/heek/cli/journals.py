@@ -1,4 +1,4 @@
-"""`heek journal`: look at what a table has kept, and check that all of it is sound."""
+"""`heek journal`: look at what a table has kept, check that all of it is sound, carry it by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from heek.cli import FAILED, OK, machine_output
+from heek.cli import FAILED, OK, exporting, machine_output
 from heek.cli.journal_place import add_place, journal_of
 
 MOST: Final = 2**63 - 1
@@ -16,8 +16,8 @@ MOST: Final = 2**63 - 1
 
 
 def add_to(commands: Any) -> None:
-    """Add `journal show` and `journal verify` to the commands."""
-    parser = commands.add_parser("journal", help="show or verify what a table has kept")
+    """Add `journal` with its own actions to the commands."""
+    parser = commands.add_parser("journal", help="show, verify or export what a table has kept")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     where = argparse.ArgumentParser(add_help=False)
     add_place(where).add_argument(
@@ -37,6 +37,7 @@ def add_to(commands: Any) -> None:
         "verify", parents=[where], help="check numbers, sums, recordings and the file itself"
     )
     verify.set_defaults(run=run_verify)
+    exporting.add_to(actions)
 
 
 def _number(text: str) -> int:

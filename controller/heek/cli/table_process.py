@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from heek.boot import this_boot
+from heek.boot import this_boot, wall_trust
 from heek.cli import FAILED, OK
 from heek.clock import MILLISECOND, RealClock, nanoseconds
 from heek.daemon import Daemon, World
@@ -124,6 +124,7 @@ class TableProcess:
         world = World(
             clock=RealClock(),
             boot=self._boot,
+            wall_trust=wall_trust,
             journal_executor=journal_executor,
             panel_executor=panel_executor,
             random_bytes=os.urandom,
@@ -332,7 +333,7 @@ class TableProcess:
         if ki.link == "serial":
             from heek.ki.serial_link import SerialLink
 
-            return SerialLink(ki.port, ki.baud, on_up=self.ki_came_up)
+            return SerialLink(ki.port, ki.baud, name=self._config.table.name, on_up=self.ki_came_up)
         return None
 
     async def _stop_reporting(self) -> None:

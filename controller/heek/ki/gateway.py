@@ -4,6 +4,10 @@ The gateway knows nothing of what it carries. It asks for the table over HTTP an
 said. If the service cannot be asked, it says that itself, at once, so that the table knows that the line is
 good and the service is not. An answer goes into the session that its question came from, or nowhere: a table
 that has started again since would take it for the answer to something else.
+
+One machine may have many of them, each with a port and a way to the service of its own, so that a table whose
+port is stuck, or whose question takes long, holds up no other. They share the loop, on which none of them
+waits, and what is told of the service: it is away for all of them, and that is one piece of news.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Callable
 from typing import Final
 
@@ -18,7 +23,7 @@ from heek.clock import Clock, RealClock
 from heek.errors import LinkError
 from heek.ki.answers import encode_refusal
 from heek.ki.delivery import MOST_MESSAGE, MessageArrived, MessageOversized
-from heek.ki.exchange import Happening, SessionEnded, SessionOpened
+from heek.ki.exchange import Happening, Identity, Role, SessionEnded, SessionOpened
 from heek.ki.link import ANSWER_FRAME, Link, LinkStatus, Request
 from heek.ki.serial_line import SerialLine
 
@@ -32,10 +37,30 @@ RETRY_S: Final = 2
 _REQUESTS: Final = {request.frame_type: request for request in Request}
 
 
+class ServiceNews:
+    """Says once that the service does not answer, and once that it does again, however many ask it."""
+
+    def __init__(self) -> None:
+        self._away = False
+
+    def answered(self) -> None:
+        """It said something."""
+        if self._away:
+            log.info("the service answers again")
+        self._away = False
+
+    def failed(self, error: LinkError) -> None:
+        """It could not be asked."""
+        if not self._away:
+            log.warning("the service: %s", error)
+        self._away = True
+
+
 class Gateway:
     """Between the serial port `port` and `service`, the link by which the service is asked.
 
-    Opens the port at once, and belongs to the loop it is made on; `close` closes both.
+    Opens the port at once, and belongs to the loop it is made on; `close` closes both. `news` is what the
+    gateways of one machine share; None: this one is alone.
     """
 
     def __init__(
@@ -45,14 +70,16 @@ class Gateway:
         service: Link,
         *,
         clock: Clock | None = None,
+        news: ServiceNews | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
+        self._port = port
         self._service = service
+        self._news = ServiceNews() if news is None else news
         self._loop = asyncio.get_running_loop()
         self._question: asyncio.Task[None] | None = None
         """The session's one question that has no answer yet."""
         self._given_up: set[asyncio.Task[None]] = set()
-        self._service_fails = False
         self._line = SerialLine(
             port,
             baud,
@@ -60,6 +87,7 @@ class Gateway:
             clock=clock or RealClock(),
             far_end="the table",
             on_happening=self._happened,
+            me=Identity(Role.KI, socket.gethostname()),
             random_bytes=random_bytes,
         )
         self._line.start()
@@ -79,10 +107,10 @@ class Gateway:
 
     def _happened(self, happening: Happening) -> None:
         match happening:
-            case SessionOpened():
-                log.info("the table is on the line")
+            case SessionOpened(peer=peer):
+                log.info("%s: %s is on the line", self._port, peer.name or "the table")
             case SessionEnded(reason=reason):
-                log.info("the table's session is over: %s", reason)
+                log.info("%s: the table's session is over: %s", self._port, reason)
                 self._give_up()
             case MessageOversized():
                 self._say("too_large", f"a question has at most {MOST_MESSAGE} bytes on a serial line")
@@ -107,14 +135,10 @@ class Gateway:
         try:
             answer = await self._service.ask(request, body)
         except LinkError as error:
-            if not self._service_fails:
-                log.warning("the service: %s", error)
-            self._service_fails = True
+            self._news.failed(error)
             answer = encode_refusal("unavailable", str(error), RETRY_S)
         else:
-            if self._service_fails:
-                log.info("the service answers again")
-            self._service_fails = False
+            self._news.answered()
         if asyncio.current_task() is self._question:
             self._question = None
             self._answer(answer)
@@ -140,4 +164,4 @@ class Gateway:
             self._line.send(ANSWER_FRAME, answer)
         except LinkError as error:
             # The session ended this very moment; the table hears of that.
-            log.info("an answer is not sent: %s", error)
+            log.info("%s: an answer is not sent: %s", self._port, error)

@@ -17,12 +17,15 @@ from heek.clock import SECOND, Clock, RealClock
 from heek.errors import LinkError
 from heek.ki.answers import is_the_kis
 from heek.ki.delivery import MOST_MESSAGE, MessageArrived, MessageDelivered, MessageOversized, wire_time
-from heek.ki.exchange import Happening, SessionEnded, SessionOpened
+from heek.ki.exchange import Happening, Identity, Role, SessionEnded, SessionOpened
 from heek.ki.link import ANSWER_FRAME, LinkStatus, Request
 from heek.ki.serial_line import SerialLine
 
 DEADLINE_S: Final = 30.0
 """For an answer, the time that the question itself is on the line not counted."""
+NOISY: Final = 20
+"""For how many times its time on the wire a question may be on the line. Where one byte in five hundred is
+damaged the line carries a twelfth; whoever gave up earlier would begin anew for ever."""
 PATIENCE_S: Final = 3.0
 """How long a question waits for the line to have a session; a peer that is there answers HELLO sooner."""
 
@@ -32,7 +35,8 @@ FAR_END: Final = "the KI's end"
 class SerialLink:
     """A KI at the other end of the serial port `port`, which is opened at once, on the loop that runs.
 
-    `on_up` is called on that loop each time there is a session again.
+    `name` is what the other end is told of this table. `on_up` is called on that loop each time there is a
+    session again.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class SerialLink:
         port: str,
         baud: int,
         *,
+        name: str = "",
         clock: Clock | None = None,
         on_up: Callable[[], None] | None = None,
         deadline_s: float = DEADLINE_S,
@@ -64,6 +69,7 @@ class SerialLink:
             clock=clock or RealClock(),
             far_end=FAR_END,
             on_happening=self._happened,
+            me=Identity(Role.TABLE, name),
             random_bytes=random_bytes,
         )
         self._line.start()
@@ -104,7 +110,7 @@ class SerialLink:
             raise LinkError(self._line.status().text) from None
 
     async def _answer_to(self, request: Request, body: bytes) -> bytes:
-        deadline_s = self._deadline_s + 2 * wire_time(len(body), self._baud) / SECOND
+        deadline_s = self._deadline_s + NOISY * wire_time(len(body), self._baud) / SECOND
         self._answer, self._arrived = self._loop.create_future(), False
         try:
             self._line.send(request.frame_type, body)
