@@ -98,7 +98,8 @@ def test_a_request_that_is_too_large_goes_in_halves(rig: Rig, code: str) -> None
         return rig.ki.answer(request, body)
 
     rig.link.instead = small
-    assert rig.run(600).waiting == 0
+    # Who says that it is too large gets less at once; who is busy or confused gets less after a pause.
+    assert rig.run(3 if code == "too_large" else 600).waiting == 0
     assert set(rig.ki.held()) == set(matches)
 
 
@@ -166,3 +167,22 @@ def test_forty_matches_of_a_night_without_a_network_arrive_once_in_their_order(r
     rig.link.up = True
     assert rig.run(125).waiting == 0
     assert list(rig.ki.held()) == matches
+
+
+def test_while_a_record_waits_no_digest_is_compared(rig: Rig) -> None:
+    """The KI holds it and cannot say so: that is no reason to offer everything again."""
+    matches = play(rig, 5)
+
+    def mute(request: Request, body: bytes) -> bytes:
+        answer = rig.ki.answer(request, body)
+        bad = request is Request.RECORDS and matches[1] in matches_of(body)
+        return encode_refusal("busy") if bad else answer
+
+    rig.link.instead = mute
+    rig.run(600)
+    assert rig.reporting.status.waiting == 1
+    assert (rig.notes().offered, rig.notes().settled) == (None, (0, bytes(16)))
+    assert len(rig.ki.held()) == 5
+    rig.link.instead = None
+    assert rig.run(700).waiting == 0
+    assert rig.notes().settled == (0, bytes(16))

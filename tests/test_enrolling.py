@@ -10,6 +10,7 @@ import pytest
 
 from heek.clock import SECOND
 from heek.ki import cbor
+from heek.ki.answers import encode_refusal
 from heek.ki.claim import LIFETIME, encode_enrolled
 from heek.ki.link import Request
 from heek.ki.signed_answer import sign_answer
@@ -171,8 +172,6 @@ def test_a_portal_that_says_ki_is_not_one(tmp_path: Path) -> None:
 
 def test_a_false_refusal_loses_nothing_and_is_over_in_ten_minutes(tmp_path: Path) -> None:
     """Nobody signs a refusal. `not_enrolled` by a stranger stops the reports, shows no code, and passes."""
-    from heek.ki.answers import encode_refusal
-
     rig = enrolled(tmp_path, SigningKi(first_sight=False))
     rig.won(a_numbered_match(7))
     rig.link.instead = lambda _request, _body: encode_refusal("not_enrolled")
@@ -307,4 +306,24 @@ def test_how_things_stand_is_asked_with_labels_that_let_the_ki_detect(tmp_path: 
     assert first.players == ("12345674",)
     assert [now_s for now_s, _ in rig.times] == [rig.ki.now_s] * 3
     assert rig.times[0][1] // 10**6 == first.mono_ms - rig.clock.origin_ns // 10**6
+    rig.close()
+
+
+def test_a_ki_that_signs_with_its_pinned_key_and_shows_another_is_not_followed(tmp_path: Path) -> None:
+    """The pin is one key: what would lead to another one is refused, and the pin stays."""
+    rig = enrolled(tmp_path, SigningKi(first_sight=False))
+    other = SigningKi(seed=bytes([8] * 32)).public
+
+    def shows_another(request: Request, body: bytes) -> bytes:
+        if request is not Request.TABLE:
+            return encode_refusal("unknown_table")
+        shown_key = {"ki": 1, "table": rig.key.id, "public": other, "name": "X"}
+        return sign_answer(cbor.encode(shown_key), request, body, rig.ki.seed)
+
+    rig.link.instead = shows_another
+    status = rig.run(60)
+    assert (status.state, status.service) == ("down", "KI of the hall")
+    pin = rig.notes().pin
+    assert pin is not None
+    assert (pin.service, rig.link.pinned) == (rig.ki.public, rig.ki.public)
     rig.close()

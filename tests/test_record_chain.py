@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 
 from heek.boot import Boot
 from heek.clock import ManualClock
-from heek.journal import Answered, Batch, Journal, Result, open_journal
+from heek.errors import JournalError
+from heek.journal import Answered, Batch, Journal, News, Pin, Result, Synced, open_journal
 from heek.ki.envelope import public_key
 from heek.ki.record import Record, decode_record, record_hash
 from heek.ki.table_key import TableKey, table_key
@@ -159,3 +161,45 @@ def test_a_newest_record_that_the_card_has_damaged_stops_no_start(tmp_path: Path
         assert newest == damaged.cbor
         (after,) = read([chain(key, 10, newest).add(a_match(1), clock)])
         assert after.prev == record_hash(b"\xa1rubbish")
+
+
+def test_binding_that_was_cut_off_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The card fails in the middle: the next start numbers on, and no number is given twice."""
+    monkeypatch.setattr("heek.record_chain._PAGE", 1)
+    old, new = a_key(tmp_path), TableKey(bytes([7] * 32), public_key(bytes([7] * 32)))
+    made, clock = chain(old, 9), ManualClock()
+    with open_journal(tmp_path) as journal:
+        keep(journal, [made.add(a_match(number), clock) for number in range(4)])
+        write, left = journal.write_cbor, [2]
+
+        def fail(results: Sequence[Result]) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise JournalError("the card is full")
+            write(results)
+
+        monkeypatch.setattr(journal, "write_cbor", fail)
+        with pytest.raises(JournalError):
+            bind_results(journal, new)
+        monkeypatch.setattr(journal, "write_cbor", write)
+        bind_results(journal, new)
+        waiting = journal.unsent(10, 100_000)
+        assert [(each.inc[0], each.seq) for each in read(waiting)] == [(9, 1), (9, 2), (9, 3), (9, 4)]
+        for before, after in zip(waiting, read(waiting)[1:], strict=False):
+            assert before.cbor is not None
+            assert after.prev == record_hash(before.cbor)
+
+
+def test_with_a_new_key_news_are_numbered_anew(tmp_path: Path) -> None:
+    """They are of a table, and to the KI this is another one: its first news are not taken for old ones."""
+    old, new = a_key(tmp_path), TableKey(bytes([7] * 32), public_key(bytes([7] * 32)))
+    with open_journal(tmp_path) as journal:
+        journal.pin_service(Pin(bytes(32), "KI", "code"), old.id)
+        told = tuple(News(number, "voided", "{}", MATCHES[number], "x") for number in (1, 2, 3))
+        journal.sync(Synced({}, told), old.id)
+        bind_results(journal, new)
+        assert journal.ki_notes(new.id).news == 0
+        journal.sync(Synced({}, (News(1, "voided", "{}", MATCHES[5], "y"),)), new.id)
+        assert journal.voids()[MATCHES[5]] == "y"

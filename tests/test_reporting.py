@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from heek.ki.answers import RecordAnswer, Refused, SignedIn, Verdict, encode_ref
 from heek.ki.link import Request
 from heek.ki.record import decode_record
 from heek.ki.signed_answer import sign_answer
+from heek.kinds import Kind
 from tests.reporting_rig import Rig
 from tests.signing_ki import PLAYER
-from tests.test_record_chain import MATCHES
+from tests.test_record_chain import MATCHES, a_match
 
 
 @pytest.fixture
@@ -196,3 +198,17 @@ def test_a_result_at_the_last_moment_does_not_keep_it_from_closing(rig: Rig) -> 
     rig.match(0)
     rig.loop.run_until_complete(asyncio.wait_for(rig.reporting.close(), 60))
     assert rig.ask(lambda journal: journal.waiting()) == 1
+
+
+def test_a_result_that_can_be_no_record_waits_for_nobody(rig: Rig) -> None:
+    """It is kept and told as trouble; the table asks no faster for it, and the next match goes out."""
+    rig.start()
+    rig.run(1)
+    rig.won(replace(a_match(0), rounds=({1: Kind.BEETLE, 2: Kind.BEETLE},) * 10_000))
+    asked = len(rig.link.asked)
+    status = rig.run(61)
+    assert (status.waiting, len(status.trouble)) == (0, 1)
+    assert len(rig.link.asked) - asked <= 3
+    rig.match(1)
+    assert rig.run(1).waiting == 0
+    assert len(rig.ki.held()) == 1

@@ -277,3 +277,11 @@ def test_in_whatever_pieces_and_repetitions_news_come_they_mean_the_same(
             journal.sync(Synced({}, tuple(news[start:end])), KEY)
         last = {match: kind for kind, match in told}
         assert set(journal.voids()) == {match for match, kind in last.items() if kind == "voided"}
+
+
+def test_a_number_that_is_kept_is_never_taken_again(journal: Journal) -> None:
+    """Not even beside a new one, and whatever it says now."""
+    journal.pin_service(PIN, KEY)
+    journal.sync(Synced({}, (voided(1, MATCHES[0]), News(2, "restored", "{}", MATCHES[0]))), KEY)
+    journal.sync(Synced({}, (voided(1, MATCHES[0]), voided(3, MATCHES[1]))), KEY)
+    assert list(journal.voids()) == [MATCHES[1]]
