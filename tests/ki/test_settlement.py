@@ -65,19 +65,26 @@ def test_a_settled_difference_that_changes_is_a_new_one() -> None:
     assert compare(settled, digest([*IDS[:3], IDS[6]]), digest(IDS[:3])).offer
 
 
-def test_offers_are_paced_but_a_loss_is_not() -> None:
-    """At once, then a minute later, then after twice as long, up to an hour; a calm day ends that."""
-    pace, now, pauses = OfferPace(), 0, []
+def test_offers_are_paced_and_a_loss_less_so() -> None:
+    """At once, then a minute later, then after twice as long, up to an hour; a calm day ends that.
+
+    A loss is made good after a sixth of that, and five minutes at the most: not without any pause, because
+    a KI whose digest is wrong would be offered everything for ever.
+    """
+    pace, now, pauses, losses = OfferPace(), 0, [], []
     more = compare(Settlement(), digest(IDS[:2]), digest(IDS[:1]))
     less = compare(Settlement(), digest(IDS[:1]), digest(IDS[:2]))
     for _ in range(9):
         before = now
+        while not pace.may(less, now):
+            now += SECOND
+        losses.append((now - before) // SECOND)
         while not pace.may(more, now):
-            assert pace.may(less, now)
             now += SECOND
         pauses.append((now - before) // SECOND)
         pace.begun(now)
     assert pauses == [0, 60, 120, 240, 480, 960, 1920, 3600, 3600]
+    assert losses == [0, 10, 20, 40, 80, 160, 300, 300, 300]
     now += 24 * LONGEST_PAUSE
     pace.begun(now)
     assert not pace.may(more, now + FIRST_PAUSE - 1)

@@ -14,7 +14,7 @@ offer brought, or an answer was lost. Then the only safe thing is to offer again
 agreement, in a difference that is understood, or in the next offer.
 
 A clone that plays on changes the difference with every match. So that two such tables do not send all they
-have all day, offers are paced (`OfferPace`); one alone is never put off: when the KI holds less than it did.
+have all day, offers are paced (`OfferPace`); less so when the KI holds less than it did.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from heek.ki.sync import NOTHING, Holds, difference
 
 FIRST_PAUSE: Final[Duration] = 60 * SECOND
 LONGEST_PAUSE: Final[Duration] = 3600 * SECOND
+LOSS_SHARE: Final = 6
+"""How much sooner after the last offer a loss is made good than any other difference."""
+LONGEST_LOSS: Final[Duration] = 300 * SECOND
 CALM: Final = 4
 """After so many pauses without an offer the next one is the first again."""
 
@@ -49,7 +52,7 @@ class Comparison:
     offer: bool = False
     """Offer every result again."""
     lost: bool = False
-    """The KI holds fewer matches than it did: it was put back, and that is never put off."""
+    """The KI holds fewer matches than it did: it was put back, and that is hardly put off."""
 
 
 def compare(before: Settlement, theirs: Holds, ours: Holds) -> Comparison:
@@ -72,7 +75,8 @@ class OfferPace:
 
     def may(self, comparison: Comparison, now: Instant) -> bool:
         """Whether an offer that is wanted may begin now."""
-        return comparison.lost or self._last is None or now - self._last >= self._pause
+        pause = min(self._pause // LOSS_SHARE, LONGEST_LOSS) if comparison.lost else self._pause
+        return self._last is None or now - self._last >= pause
 
     def begun(self, now: Instant) -> None:
         """An offer has begun: the next one, for another reason than a loss, comes later."""
