@@ -85,7 +85,7 @@ class Ledger:
             raise self._busy(error) from error
 
     def sync(self, body: bytes, now: Instant) -> tuple[SyncAnswer, bool]:
-        """Answer a table that asks how things stand, and whether something was found that pages show.
+        """Answer a table that asks how things stand, and whether pages show something else now.
 
         `now` is by our monotonic clock. Raises RankingRefusal if the table is not known or the question is
         not its own, RecordError if it is no question.
@@ -95,15 +95,16 @@ class Ledger:
         try:
             with self._store.writer.begin() as connection:
                 table = asking_table(connection, question, signed, signature)
-                note(connection, table, question, wall_s)
+                changed = note(connection, table, question, wall_s)
                 seen = self._sightings.setdefault(table.id, Sightings())
                 mono = question.mono_ms * MILLISECOND
                 beside = seen.saw(question.inc, question.n, question.boot, mono, now)
                 if beside is not None:
                     find(connection, table.id, CLONE, CLONE_WORDS, int(wall_s))
+                    changed = True
                 if question.waiting == 0:
                     self._look_for_gaps(connection, table.id, int(wall_s))
-                return answer(connection, table, question, int(wall_s)), beside is not None
+                return answer(connection, table, question, int(wall_s)), changed
         except DBAPIError as error:
             raise self._busy(error) from error
 
