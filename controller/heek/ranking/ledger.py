@@ -102,17 +102,17 @@ class Ledger:
                 if beside is not None:
                     find(connection, table.id, CLONE, CLONE_WORDS, int(wall_s))
                     changed = True
-                if question.waiting == 0:
-                    self._look_for_gaps(connection, table.id, int(wall_s))
-                return answer(connection, table, question, int(wall_s)), changed
+                newest = newest_link(connection, table.id)
+                # Whatever is missing may still be waiting there; and it costs a look at all of the chain.
+                look = question.waiting == 0 and self._no_gap_to.get(table.id) != newest
+                if look:
+                    look_for_gaps(connection, table.id, int(wall_s))
+                said = answer(connection, table, question, int(wall_s))
         except DBAPIError as error:
             raise self._busy(error) from error
-
-    def _look_for_gaps(self, connection: Connection, table: int, now_s: int) -> None:
-        newest = newest_link(connection, table)
-        if self._no_gap_to.get(table, -1) != newest:
-            look_for_gaps(connection, table, now_s)
-            self._no_gap_to[table] = newest
+        if look:
+            self._no_gap_to[table.id] = newest
+        return said, changed or look
 
     def introduce(self, public: bytes, name: str, signature: bytes) -> bytes:
         """Know a table's key from now on; its key id. Again is harmless, and renames.

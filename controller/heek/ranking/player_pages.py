@@ -126,7 +126,8 @@ def _course(changes: tuple[Change, ...]) -> Markup:
     step = _COURSE_WIDTH / (len(totals) - 1)
     height = _COURSE_HEIGHT / max(1, high - low)
     points = " ".join(f"{at * step:.1f},{(high - total) * height:.1f}" for at, total in enumerate(totals))
-    words = f"From {totals[0]} to {totals[-1]} points in {counted(len(changes), 'match', 'matches')}."
+    played = sum(each.ruling is None for each in changes)
+    words = f"From {totals[0]} to {totals[-1]} points in {counted(played, 'match', 'matches')}."
     below = f"0,{_COURSE_HEIGHT} {points} {_COURSE_WIDTH},{_COURSE_HEIGHT}"
     return element(
         "figure",

@@ -74,7 +74,7 @@ def _note_boot(connection: Connection, table: int, question: SyncQuestion, wall_
     offset_ms = int(wall_s * 1000) - question.mono_ms
     mine = boots.c.table_id == table
     this = mine & (boots.c.boot == question.boot)
-    before = connection.execute(select(boots.c.offset_ms).where(this)).scalar()
+    before: int | None = connection.execute(select(boots.c.offset_ms).where(this)).scalar()
     now = {"offset_ms": offset_ms, "seen_s": int(wall_s)}
     if before is not None:
         connection.execute(boots.update().where(this).values(now))
