@@ -23,6 +23,7 @@ RECKONS = {
     "clock.ManualClock.wall_s": "a fake wall clock is made of the monotonic one",
     "clock.ManualClock.set_wall_s": "a fake wall clock is made of the monotonic one",
     "daemon.Daemon._short_cut": "how long the power was off, if both ends are trusted: nothing else tells",
+    "ranking.syncing._note_boot": "ties the clock of a table's boot to the KI's: what pages show, no more",
     "wall_time.WallTime.label": "the KI's time, carried on by the monotonic clock",
 }
 """Who may add, subtract or compare wall times, and why."""

@@ -28,7 +28,7 @@ def played(ledger: Ledger, store: Store, table: FakeTable) -> FakeTable:
     )
     assert [each.verdict.value for each in answer.answers] == ["accepted"] * 3
     for sql in (
-        "INSERT INTO rulings VALUES (1, 1, NULL, 'operator', 'wrong seat', 1900000000, 3)",
+        "INSERT INTO rulings VALUES (1, 1, 1, NULL, 'operator', 'wrong seat', 1900000000, 3)",
         "INSERT INTO identity_acts VALUES (1, 'rename', 1, 'operator', 'asked for it', 1900000000)",
         "INSERT INTO enrolments VALUES (1, 1, NULL, 'operator', 1900000000)",
     ):

@@ -147,7 +147,7 @@ def test_a_ledger_of_version_1_is_brought_up(tmp_path: Path) -> None:
     answer, _ = ledger.ingest(body(FakeTable(2, "Table 2").sealed({ANN: 1, BEN: 1})))
     assert answer.points == {ANN: 102, BEN: 97}
     with store.writer.begin() as connection:
-        connection.exec_driver_sql("INSERT INTO rulings VALUES (1, 1, NULL, 'operator', 'so', 0, 1)")
+        connection.exec_driver_sql("INSERT INTO rulings VALUES (1, 1, 1, NULL, 'operator', 'so', 0, 1)")
         with pytest.raises(DBAPIError, match="only added to"):
             connection.exec_driver_sql("DELETE FROM rulings")
     store.close()

@@ -128,12 +128,11 @@ def _match(text: str) -> bytes:
 
 def _lines(tables: Iterable[TableLine], claims: Iterable[str]) -> Iterable[str]:
     from heek.ranking.table_words import finding_words, standing_words
-    from heek.ranking.tables_page import time_words
 
     for each in tables:
-        yield f"{each.name} (key {each.key_id.hex()}): {standing_words(each, time_words)}"
+        yield f"{each.name} (key {each.key_id.hex()}): {standing_words(each)}"
         for found in each.findings:
-            yield f"  {finding_words(found, time_words)}"
+            yield f"  {finding_words(found)}"
     waiting = list(claims)
     for name in waiting:
         yield f"{name} shows a code: heek ki enrol CODE"

@@ -10,27 +10,33 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, and_, func, or_, select
 
 from heek.games.ranking_points import rank
-from heek.ki.record import Record, decode_record
+from heek.ki.record import Record, RecordTime, decode_record
 from heek.ranking.replay import Replay, replay
+from heek.ranking.rulings import Ruling, is_void, ruling, rulings_on
 from heek.ranking.schema import (
     entries,
     matches,
     players,
     records,
+    rulings,
     set_aside,
     standings,
     tables,
     transfers,
 )
+from heek.ranking.syncing import corrected_s
 
 PAGE: Final = 50
 """Lines of one page."""
+TRUSTED: Final = ("ntp", "service")
+"""How a table's wall clock was set if what it said can be shown as the time."""
 MOST: Final = 200
 """Lines that a program may ask for at once."""
 
@@ -108,7 +114,9 @@ class Played:
     won_count: int | None
     rounds: int
     gain: int
-    """What the winner received."""
+    """What the winner received, as long as the match counts."""
+    void: bool = False
+    """An operator has declared it void: nothing of it counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,10 @@ class Change:
     stale: bool
     mine: bool
     """This player won it."""
+    ruling: Ruling | None = None
+    """None: the match itself; else what an operator declared about it later."""
+    key: int = 0
+    """Of the ruling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +180,10 @@ class MatchPage:
     replay: Replay
     conflicts: int
     """Other versions of its record that were set aside."""
+    rulings: tuple[Ruling, ...] = ()
+    """What an operator declared about it, the first one first."""
+    corrected_s: int | None = None
+    """When it ended by the KI's clock, if the table's was not to be believed and the KI can tell."""
 
 
 def rank_limit(number: int) -> int:
@@ -261,7 +277,15 @@ def match_page(connection: Connection, match: uuid.UUID) -> MatchPage | None:
         record=record,
         replay=replay(record),
         conflicts=conflicts,
+        rulings=rulings_on(connection, row.id),
+        corrected_s=_corrected_s(connection, row.table_id, record.t),
     )
+
+
+def _corrected_s(connection: Connection, table: int, time: RecordTime) -> int | None:
+    if time.trust in TRUSTED:
+        return None
+    return corrected_s(connection, table, time.boot, time.end_ms)
 
 
 def _standing_rows() -> Select[Any]:
@@ -363,6 +387,7 @@ def _match_rows() -> Select[Any]:
     return select(
         matches.c.id,
         matches.c.match,
+        matches.c.table_id,
         matches.c.table_name,
         matches.c.game,
         matches.c.rated,
@@ -375,6 +400,7 @@ def _match_rows() -> Select[Any]:
         players.c.name,
         players.c.unverified,
         _gain().label("gain"),
+        is_void(matches.c.id).label("void"),
     ).outerjoin(players, players.c.id == matches.c.winner)
 
 
@@ -396,17 +422,65 @@ def _changes(
     if before is not None:
         query = query.where(matches.c.id < before)
         # What came since then: the running totals go on below it.
-        total -= connection.execute(
-            select(func.coalesce(func.sum(_delta_of_entry()), 0)).where(
-                entries.c.player == player, entries.c.match >= before
-            )
-        ).scalar_one()
+        total -= _moved_since(connection, player, before)
     rows = connection.execute(query.order_by(entries.c.match.desc()).limit(limit + 1)).all()
+    shown = rows[:limit]
+    following = shown[-1].id if len(rows) > limit else None
+    lines: list[tuple[tuple[int, int], Row[Any], Ruling | None]] = [((row.id, 0), row, None) for row in shown]
+    for row in _rulings(connection, player, following, before):
+        lines.append(((row.after_match, row.at), row, ruling(row)))
     changes = []
-    for row in rows[:limit]:
-        changes.append(Change(_played(row), row.delta, total, row.stake, row.stale, row.winner_id == player))
-        total -= row.delta
-    return tuple(changes), rows[limit - 1].id if len(rows) > limit else None
+    for (_, key), row, ruled in sorted(lines, key=lambda line: line[0], reverse=True):
+        delta = row.delta if ruled is None else _moved_by(ruled, row.delta)
+        mine = row.winner_id == player
+        changes.append(Change(_played(row), delta, total, row.stake, row.stale, mine, ruled, key))
+        total -= delta
+    return tuple(changes), following
+
+
+def _moved_since(connection: Connection, player: int, match: int) -> int:
+    """What this match, all after it, and all rulings after it have moved for a player."""
+    moved: int = connection.execute(
+        select(func.coalesce(func.sum(_delta_of_entry()), 0)).where(
+            entries.c.player == player, entries.c.match >= match
+        )
+    ).scalar_one()
+    since = _rulings(connection, player, match, None)
+    return moved + sum(_moved_by(ruling(row), row.delta) for row in since)
+
+
+def _moved_by(ruled: Ruling, delta: int) -> int:
+    return -delta if ruled.voids else delta
+
+
+def _rulings(
+    connection: Connection, player: int, since: int | None, before: int | None
+) -> Sequence[Row[Any]]:
+    """The rulings on a player's matches that were made when the newest match was `since` or later, but before
+    `before` came; `at` orders those that were made behind the same match.
+    """
+    query = (
+        _match_rows()
+        .add_columns(
+            rulings.c.turn,
+            rulings.c.actor,
+            rulings.c.reason,
+            rulings.c.after_match,
+            rulings.c.id.label("at"),
+            entries.c.stake,
+            entries.c.stale,
+            matches.c.winner.label("winner_id"),
+            _delta_of_entry().label("delta"),
+        )
+        .join(rulings, rulings.c.match == matches.c.id)
+        .join(entries, entries.c.match == matches.c.id)
+        .where(entries.c.player == player)
+    )
+    if since is not None:
+        query = query.where(rulings.c.after_match >= since)
+    if before is not None:
+        query = query.where(rulings.c.after_match < before)
+    return connection.execute(query).all()
 
 
 def _played(row: Any) -> Played:
@@ -423,6 +497,7 @@ def _played(row: Any) -> Played:
         won_count=row.won_count,
         rounds=row.rounds,
         gain=row.gain,
+        void=row.void,
     )
 
 

@@ -18,6 +18,7 @@ from heek.ranking.board import (
 from heek.ranking.frame import badge, glyph, more, page, unverified
 from heek.ranking.invariant import AWARD
 from heek.ranking.words import (
+    but,
     counted,
     how,
     match_line,
@@ -113,12 +114,13 @@ def _match_item(played: Played) -> Markup:
                 element("span", f"{played.table}: ", class_="table"),
                 element("strong", winner_name(played)),
                 f" won{what_was_won(played)}, {how(played)}, {counted(played.rounds, 'round', 'rounds')}",
-                None if played.rated else element("span", ", not rated", class_="quiet"),
+                element("span", but(played), class_="quiet") if but(played) else None,
                 class_="line",
             ),
             href=f"/matches/{played.match}",
         ),
         data_key=played.match,
+        class_="void" if played.void else None,
     )
 
 
@@ -147,6 +149,7 @@ def _how_it_counts(rules: str | None, demo: bool, ranked: int) -> Markup:
         element("p", f"{counted(ranked, 'player', 'players')} on the board.", class_="quiet")
         if ranked
         else None,
+        element("p", element("a", "The tables that report here", href="/tables"), class_="more"),
         class_="how",
         aria_label="How it counts",
     )

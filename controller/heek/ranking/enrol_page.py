@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from heek.clock import SECOND, Instant
+from heek.clock import SECOND, Duration, Instant
 from heek.errors import RankingRefusal
 from heek.ranking.bodies import Bodies, BodyLost
 from heek.ranking.claims import Waiting
@@ -163,11 +163,16 @@ def _waiting(waiting: tuple[Waiting, ...], now: Instant) -> tuple[Markup, ...]:
         element(
             "li",
             element("strong", each.name),
-            f", for {counted(max(0, (now - each.since) // (60 * SECOND)), 'minute', 'minutes')}",
+            f", {_since(now - each.since)}",
         )
         for each in waiting
     ]
     return (element("ul", *lines),)
+
+
+def _since(age: Duration) -> str:
+    minutes = age // (60 * SECOND)
+    return f"for {counted(minutes, 'minute', 'minutes')}" if minutes > 0 else "since just now"
 
 
 def _fields(body: bytes) -> dict[str, str]:

@@ -85,7 +85,7 @@ class Ledger:
             raise self._busy(error) from error
 
     def sync(self, body: bytes, now: Instant) -> tuple[SyncAnswer, bool]:
-        """Answer a table that asks how things stand, and whether something was found that pages show.
+        """Answer a table that asks how things stand, and whether pages show something else now.
 
         `now` is by our monotonic clock. Raises RankingRefusal if the table is not known or the question is
         not its own, RecordError if it is no question.
@@ -95,23 +95,24 @@ class Ledger:
         try:
             with self._store.writer.begin() as connection:
                 table = asking_table(connection, question, signed, signature)
-                note(connection, table, question, wall_s)
+                changed = note(connection, table, question, wall_s)
                 seen = self._sightings.setdefault(table.id, Sightings())
                 mono = question.mono_ms * MILLISECOND
                 beside = seen.saw(question.inc, question.n, question.boot, mono, now)
                 if beside is not None:
                     find(connection, table.id, CLONE, CLONE_WORDS, int(wall_s))
-                if question.waiting == 0:
-                    self._look_for_gaps(connection, table.id, int(wall_s))
-                return answer(connection, table, question, int(wall_s)), beside is not None
+                    changed = True
+                newest = newest_link(connection, table.id)
+                # Whatever is missing may still be waiting there; and it costs a look at all of the chain.
+                look = question.waiting == 0 and self._no_gap_to.get(table.id) != newest
+                if look:
+                    look_for_gaps(connection, table.id, int(wall_s))
+                said = answer(connection, table, question, int(wall_s))
         except DBAPIError as error:
             raise self._busy(error) from error
-
-    def _look_for_gaps(self, connection: Connection, table: int, now_s: int) -> None:
-        newest = newest_link(connection, table)
-        if self._no_gap_to.get(table, -1) != newest:
-            look_for_gaps(connection, table, now_s)
-            self._no_gap_to[table] = newest
+        if look:
+            self._no_gap_to[table.id] = newest
+        return said, changed or look
 
     def introduce(self, public: bytes, name: str, signature: bytes) -> bytes:
         """Know a table's key from now on; its key id. Again is harmless, and renames.

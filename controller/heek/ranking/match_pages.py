@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable
 from typing import Final
 
 from heek.kinds import Seat
-from heek.ranking.board import At, MatchPage
+from heek.ranking.board import TRUSTED, At, MatchPage, Played
 from heek.ranking.frame import glyph, page, unverified
-from heek.ranking.words import counted, signed, winner_name, won_how
+from heek.ranking.words import counted, ruled, signed, time_words, winner_name, won_how
 from heek.serving.markup import Content, Markup, element
 
 MOST_ROUNDS: Final = 300
@@ -29,7 +28,8 @@ def match_html(service: str, state: str, shown: MatchPage) -> bytes:
             "section",
             element("p", element("a", "The board", href="/"), class_="back"),
             element("h2", glyph(played.won_with), element("span", title)),
-            element("p", _circumstances(shown), class_="quiet"),
+            element("p", _circumstances(shown), _corrected(shown), class_="quiet"),
+            *_rulings(shown),
             _seats_table(shown),
             element("p", "Another version of this result came later and was set aside.", class_="note")
             if shown.conflicts
@@ -52,13 +52,23 @@ def _seats_table(shown: MatchPage) -> Markup:
         element("thead", element("tr", *(element("th", word, scope="col") for word in heads))),
         element(
             "tbody",
-            *(_seat_row(each, place == winner, shown.played.rated) for place, each in enumerate(shown.seats)),
+            *(_seat_row(each, place == winner, shown.played) for place, each in enumerate(shown.seats)),
         ),
     )
 
 
-def _seat_row(at: At, won: bool, rated: bool) -> Markup:
-    person = at.person
+def _rulings(shown: MatchPage) -> Iterable[Markup]:
+    """Whether it counts, and why; what was said before only where that is not all."""
+    for number, each in enumerate(shown.rulings, start=1):
+        last = number == len(shown.rulings)
+        said = f"{ruled(each)[:1].upper()}{ruled(each)[1:]}."
+        if last and each.voids:
+            said = f"{said} Nothing of it counts."
+        yield element("p", said, class_="note void" if last and each.voids else "note")
+
+
+def _seat_row(at: At, won: bool, played: Played) -> Markup:
+    person, rated = at.person, played.rated
     return element(
         "tr",
         element("td", at.seat),
@@ -70,9 +80,17 @@ def _seat_row(at: At, won: bool, rated: bool) -> Markup:
             scope="row",
         ),
         element("td", at.stake if person and rated else "–", class_="number"),
-        element("td", signed(at.delta) if person and rated else "–", class_="number"),
+        element("td", _moved(at, played), class_="number"),
         class_="won" if won else None,
     )
+
+
+def _moved(at: At, played: Played) -> Content:
+    if at.person is None or not played.rated:
+        return "–"
+    if played.void:
+        return element("s", signed(at.delta)) if at.delta else "0"
+    return signed(at.delta)
 
 
 def _circumstances(shown: MatchPage) -> str:
@@ -81,13 +99,18 @@ def _circumstances(shown: MatchPage) -> str:
     if not played.rated:
         said += ", not rated: nothing moves"
     time = shown.record.t
-    if time.trust in ("ntp", "service"):
-        try:
-            when = datetime.datetime.fromtimestamp(time.wall_s, datetime.UTC)
-        except (OverflowError, ValueError, OSError):
-            return said
-        said += f", {when.day} {when:%B %Y, %H:%M} UTC"
+    if time.trust in TRUSTED and (when := time_words(time.wall_s)):
+        said += f", {when}"
     return said
+
+
+def _corrected(shown: MatchPage) -> Markup | None:
+    """When it was, where the table did not know: told by the KI's clock and how long ago the table says."""
+    when = None if shown.corrected_s is None else time_words(shown.corrected_s)
+    if when is None:
+        return None
+    words = "The table's clock was not set then; the KI has worked out when it was."
+    return element("span", f", {when} ", element("span", "by the KI's clock", class_="tag", title=words))
 
 
 def _rounds(shown: MatchPage) -> Iterable[Content]:

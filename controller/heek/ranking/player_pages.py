@@ -7,7 +7,7 @@ from typing import Final
 from heek.games.ranking_points import GRANT
 from heek.ranking.board import Change, PlayerPage, rank_limit
 from heek.ranking.frame import badge, more, page, unverified
-from heek.ranking.words import counted, reason, signed
+from heek.ranking.words import counted, match_line, reason, signed
 from heek.serving.markup import Content, Markup, element
 
 _COURSE_WIDTH: Final = 300
@@ -73,7 +73,7 @@ def player_html(service: str, state: str, shown: PlayerPage) -> bytes:
 
 
 def _change_item(change: Change) -> Markup:
-    said = reason(change)
+    said, note = reason(change), _note(change).strip()
     return element(
         "li",
         element("span", said.delta, class_="delta"),
@@ -82,14 +82,29 @@ def _change_item(change: Change) -> Markup:
             "span",
             element("strong", said.what),
             ": ",
-            element("a", said.why, href=f"/matches/{change.played.match}"),
-            element("span", " The table knew other points then.", class_="quiet") if change.stale else None,
+            element("a", said.why or f"{match_line(change.played)}", href=f"/matches/{change.played.match}"),
+            element("span", f" {note}", class_="quiet") if note else None,
             class_="why",
         ),
         element("span", element("span", "then ", class_="unseen"), max(0, change.total), class_="total"),
-        data_key=change.played.match,
-        class_="won" if change.mine else None,
+        data_key=change.played.match if change.ruling is None else f"{change.played.match}-{change.key}",
+        class_=_class(change),
     )
+
+
+def _note(change: Change) -> str:
+    if change.ruling is not None:
+        return ""
+    said = "The table knew other points then." if change.stale else ""
+    return f"{said} It was declared void since." if change.played.void else said
+
+
+def _class(change: Change) -> str | None:
+    if change.ruling is not None:
+        return "ruling"
+    if change.played.void:
+        return "void"
+    return "won" if change.mine else None
 
 
 def _to_next(shown: PlayerPage) -> Markup:
@@ -111,7 +126,8 @@ def _course(changes: tuple[Change, ...]) -> Markup:
     step = _COURSE_WIDTH / (len(totals) - 1)
     height = _COURSE_HEIGHT / max(1, high - low)
     points = " ".join(f"{at * step:.1f},{(high - total) * height:.1f}" for at, total in enumerate(totals))
-    words = f"From {totals[0]} to {totals[-1]} points in {counted(len(changes), 'match', 'matches')}."
+    played = sum(each.ruling is None for each in changes)
+    words = f"From {totals[0]} to {totals[-1]} points in {counted(played, 'match', 'matches')}."
     below = f"0,{_COURSE_HEIGHT} {points} {_COURSE_WIDTH},{_COURSE_HEIGHT}"
     return element(
         "figure",

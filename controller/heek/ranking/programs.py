@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from heek.ranking.board import Board, Person, PlayerPage
+from heek.ranking.rulings import Ruling
 from heek.ranking.words import reason
 
 
@@ -55,6 +56,8 @@ def player_json(page: PlayerPage) -> bytes:
                     "table": change.played.table,
                     "rated": change.played.rated,
                     "won": change.mine,
+                    "void": change.played.void,
+                    "ruling": None if change.ruling is None else _ruling(change.ruling),
                     "stake": change.stake,
                     "stale": change.stale,
                     "delta": change.delta,
@@ -66,6 +69,10 @@ def player_json(page: PlayerPage) -> bytes:
             "next": page.following,
         }
     )
+
+
+def _ruling(ruling: Ruling) -> dict[str, Any]:
+    return {"voids": ruling.voids, "actor": ruling.actor, "reason": ruling.reason}
 
 
 def _person(person: Person) -> dict[str, Any]:

@@ -246,13 +246,15 @@ standings: Final = Table(
 rulings: Final = Table(
     "rulings",
     metadata,
-    Column("match", ForeignKey("matches.id"), primary_key=True, autoincrement=False),
-    Column("turn", Integer, primary_key=True, autoincrement=False),
+    Column("id", Integer, primary_key=True),
+    Column("match", ForeignKey("matches.id"), nullable=False),
+    Column("turn", Integer, nullable=False),
     Column("turn_before", Integer),
     Column("actor", String(64), nullable=False),
     Column("reason", Text, nullable=False),
     Column("at_s", BigInteger, nullable=False),
     Column("after_match", Integer, nullable=False),
+    UniqueConstraint("match", "turn"),
     ForeignKeyConstraint(
         ["match", "turn_before"], ["rulings.match", "rulings.turn"], name="rulings_turn_before_fk"
     ),

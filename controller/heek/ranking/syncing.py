@@ -15,6 +15,8 @@ from heek.ranking.schema import boots, presence, tables
 
 MOST_BOOTS: Final = 2000
 """Starts of one table's machine that are kept; the one that was seen least lately is forgotten."""
+SHOWN_MS: Final = 60_000
+"""Pages show times to the minute."""
 
 
 def asking_table(connection: Connection, question: SyncQuestion, signed: bytes, signature: bytes) -> Row[Any]:
@@ -27,8 +29,8 @@ def asking_table(connection: Connection, question: SyncQuestion, signed: bytes, 
     return table
 
 
-def note(connection: Connection, table: Row[Any], question: SyncQuestion, wall_s: float) -> None:
-    """Keep what a table says of itself."""
+def note(connection: Connection, table: Row[Any], question: SyncQuestion, wall_s: float) -> bool:
+    """Keep what a table says of itself; whether pages show other times of matches than before."""
     now_s = int(wall_s)
     if table.name != question.name:
         connection.execute(tables.update().where(tables.c.id == table.id).values(name=question.name))
@@ -42,8 +44,8 @@ def note(connection: Connection, table: Row[Any], question: SyncQuestion, wall_s
     mine = presence.c.table_id == table.id
     if not connection.execute(presence.update().where(mine).values(said)).rowcount:
         connection.execute(presence.insert().values(table_id=table.id, **said))
-    _note_boot(connection, table.id, question, wall_s)
     make_up_for_lost(connection, table.id, question.news, now_s)
+    return _note_boot(connection, table.id, question, wall_s)
 
 
 def answer(connection: Connection, table: Row[Any], question: SyncQuestion, now_s: int) -> SyncAnswer:
@@ -66,23 +68,22 @@ def corrected_s(connection: Connection, table: int, boot: str, mono_ms: int) -> 
     return None if offset_ms is None else (offset_ms + mono_ms) // 1000
 
 
-def _note_boot(connection: Connection, table: int, question: SyncQuestion, wall_s: float) -> None:
+def _note_boot(connection: Connection, table: int, question: SyncQuestion, wall_s: float) -> bool:
+    """Tie the clock of a table's boot to ours; whether that tells other times than before."""
     # The newest one holds: our own clock may have been wrong before.
     offset_ms = int(wall_s * 1000) - question.mono_ms
     mine = boots.c.table_id == table
-    this = connection.execute(
-        boots.update()
-        .where(mine, boots.c.boot == question.boot)
-        .values(offset_ms=offset_ms, seen_s=int(wall_s))
-    )
-    if this.rowcount:
-        return
-    connection.execute(
-        boots.insert().values(table_id=table, boot=question.boot, offset_ms=offset_ms, seen_s=int(wall_s))
-    )
+    this = mine & (boots.c.boot == question.boot)
+    before: int | None = connection.execute(select(boots.c.offset_ms).where(this)).scalar()
+    now = {"offset_ms": offset_ms, "seen_s": int(wall_s)}
+    if before is not None:
+        connection.execute(boots.update().where(this).values(now))
+        return abs(offset_ms - before) >= SHOWN_MS
+    connection.execute(boots.insert().values(table_id=table, boot=question.boot, **now))
     too_many = _boots_by_age(connection, table)
     for boot in too_many:
         connection.execute(boots.delete().where(mine, boots.c.boot == boot))
+    return True
 
 
 def _boots_by_age(connection: Connection, table: int) -> Iterable[str]:

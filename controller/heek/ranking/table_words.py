@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 from heek.ranking.findings import Finding
 from heek.ranking.table_list import TableLine
-from heek.ranking.words import counted
-
-TimeWords: TypeAlias = Callable[[int], str]
-"""Seconds since 1970 as people read them."""
+from heek.ranking.words import counted, time_words
 
 
-def standing_words(table: TableLine, time: TimeWords) -> str:
+def standing_words(table: TableLine) -> str:
     """`last seen 2026-05-02 14:02 UTC, 3 results wait there, 41 matches count, enrolled`."""
-    said = [last_seen(table, time)]
+    said = [last_seen(table)]
     if table.waiting:
         said.append(backlog(table))
     said.append(f"{counted(table.holds[0], 'match counts', 'matches count')}{digest_words(table)}")
@@ -25,8 +19,10 @@ def standing_words(table: TableLine, time: TimeWords) -> str:
     return ", ".join(said)
 
 
-def last_seen(table: TableLine, time: TimeWords) -> str:
-    return "has never asked how things stand" if table.seen_s is None else f"last seen {time(table.seen_s)}"
+def last_seen(table: TableLine) -> str:
+    return (
+        "has never asked how things stand" if table.seen_s is None else f"last seen {seen_at(table.seen_s)}"
+    )
 
 
 def backlog(table: TableLine) -> str:
@@ -45,10 +41,17 @@ def how_known(table: TableLine) -> str:
     return known if table.replaced_by is None else f"{known}, replaced by {table.replaced_by}"
 
 
-def finding_words(found: Finding, time: TimeWords) -> str:
+def when_found(found: Finding) -> str:
+    """One time, or from the first to the last."""
+    first, last = seen_at(found.first_s), seen_at(found.last_s)
+    return last if first == last else f"{first} to {last}"
+
+
+def seen_at(wall_s: int) -> str:
+    return time_words(wall_s) or "at an unknown time"
+
+
+def finding_words(found: Finding) -> str:
     """`rewind, 2 times, from … to …: its journal went back …`."""
-    when = time(found.last_s)
-    if time(found.first_s) != when:
-        when = f"{time(found.first_s)} to {when}"
     times = f", {found.count} times" if found.count > 1 else ""
-    return f"{found.kind}{times}, {when}: {found.words}"
+    return f"{found.kind}{times}, {when_found(found)}: {found.words}"

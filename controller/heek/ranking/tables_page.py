@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable
 
 from heek.ranking.findings import Finding
 from heek.ranking.frame import page
 from heek.ranking.gate import ENROL_PATH
 from heek.ranking.table_list import TableLine
-from heek.ranking.table_words import backlog, digest_words, how_known, last_seen
+from heek.ranking.table_words import backlog, digest_words, how_known, last_seen, when_found
 from heek.ranking.words import counted
 from heek.serving.markup import Markup, element
 
@@ -47,7 +46,7 @@ def _item(table: TableLine) -> Markup:
         ),
         element(
             "p",
-            element("span", _first_large(last_seen(table, time_words)), class_="seen"),
+            element("span", _first_large(last_seen(table)), class_="seen"),
             " · ",
             element("strong", backlog(table)) if table.waiting else "nothing waits there",
             " · ",
@@ -61,7 +60,7 @@ def _item(table: TableLine) -> Markup:
         if table.seen_s is not None
         else element(
             "p",
-            f"{_first_large(last_seen(table, time_words))} · "
+            f"{_first_large(last_seen(table))} · "
             f"{counted(table.holds[0], 'match counts', 'matches count')} · {how_known(table)}",
             class_="standing",
         ),
@@ -74,14 +73,11 @@ def _item(table: TableLine) -> Markup:
 
 
 def _finding(found: Finding) -> Markup:
-    last = time_words(found.last_s)
-    first = time_words(found.first_s)
-    when = last if first == last else f"{first} to {last}"
     return element(
         "li",
         element("strong", _first_large(found.kind)),
         element("span", f" {found.count} times", class_="quiet") if found.count > 1 else None,
-        element("span", f" {when}", class_="quiet"),
+        element("span", f" {when_found(found)}", class_="quiet"),
         element("span", f"{_first_large(found.words)}.", class_="what"),
     )
 
@@ -97,15 +93,6 @@ def _empty() -> Markup:
         ),
         class_="empty",
     )
-
-
-def time_words(wall_s: int) -> str:
-    """`2 May 2026, 14:02 UTC`; the KI's own clock may be anywhere."""
-    try:
-        when = datetime.datetime.fromtimestamp(wall_s, datetime.UTC)
-    except (OverflowError, ValueError, OSError):
-        return "at an unknown time"
-    return f"{when.day} {when:%B %Y, %H:%M} UTC"
 
 
 def _first_large(words: str) -> str:

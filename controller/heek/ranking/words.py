@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from typing import Final
 
 from heek.ranking.board import Change, Played
+from heek.ranking.rulings import Ruling
 
 KINDS: Final = {"pen": ("pen", "pens"), "page": ("page", "pages"), "beetle": ("beetle", "beetles")}
 _COUNTS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -14,6 +16,15 @@ _COUNTS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "
 def counted(count: int, one: str, many: str) -> str:
     """`7 rounds`, `1 round`."""
     return f"{count} {one if count == 1 else many}"
+
+
+def time_words(wall_s: int) -> str | None:
+    """`2 May 2026, 14:02 UTC`; None for what no calendar has, since a clock may say anything."""
+    try:
+        when = datetime.datetime.fromtimestamp(wall_s, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return f"{when.day} {when:%B %Y, %H:%M} UTC"
 
 
 def signed(delta: int) -> str:
@@ -61,20 +72,37 @@ def winner_name(played: Played) -> str:
 
 
 def what_was_won(played: Played) -> str:
-    """What the winner received, behind `won`: ` +4`; nothing for a guest or an unrated match."""
-    return f" {signed(played.gain)}" if played.rated and played.winner is not None else ""
+    """What the winner received, behind `won`: ` +4`; nothing for a guest, an unrated or a void match."""
+    counts = played.rated and not played.void
+    return f" {signed(played.gain)}" if counts and played.winner is not None else ""
 
 
 def match_line(played: Played) -> str:
     """A match on one line, without its table: `Patient Scribe 41 won +4, three pens, 7 rounds`."""
-    rated = "" if played.rated else ", not rated"
     rounds = counted(played.rounds, "round", "rounds")
-    return f"{winner_name(played)} won{what_was_won(played)}, {how(played)}, {rounds}{rated}"
+    said = f"{winner_name(played)} won{what_was_won(played)}, {how(played)}, {rounds}"
+    return f"{said}{but(played)}"
+
+
+def but(played: Played) -> str:
+    """Why a match moves nothing, after a comma: `, void`, `, not rated`; nothing if it may."""
+    if played.void:
+        return ", void"
+    return "" if played.rated else ", not rated"
+
+
+def ruled(ruling: Ruling) -> str:
+    """What an operator declared, and why: `match voided (operator: wrong seat)`."""
+    what = "match voided" if ruling.voids else "match restored"
+    return f"{what} ({ruling.actor}: {ruling.reason})"
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why points changed, in three parts: `-1`, `stake`, `lost to Calm Guildsman 7 at Table 1`."""
+    """Why points changed, in three parts: `-1`, `stake`, `lost to Calm Guildsman 7 at Table 1`.
+
+    What an operator declared says it all in the second, and has no third.
+    """
 
     delta: str
     what: str
@@ -82,11 +110,14 @@ class Reason:
 
     def __str__(self) -> str:
         """On one line; a change that moved nothing has no number before it."""
-        return f"{self.what}: {self.why}" if self.delta == "0" else f"{self.delta} {self.what}: {self.why}"
+        said = f"{self.what}: {self.why}" if self.why else self.what
+        return said if self.delta == "0" else f"{self.delta} {said}"
 
 
 def reason(change: Change) -> Reason:
-    """Why one match changed somebody's points, or did not."""
+    """Why one match, or what an operator declared about it, changed somebody's points, or did not."""
+    if change.ruling is not None:
+        return Reason(signed(change.delta), ruled(change.ruling), "")
     return Reason(signed(change.delta), *_what_and_why(change))
 
 
