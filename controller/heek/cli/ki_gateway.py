@@ -47,6 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if _can_never_be_a_port(arguments.port):
         raise ConfigError(f"--port {arguments.port} is no serial port; give the name of one")
+    if arguments.url.startswith("https:"):
+        raise ConfigError(
+            f"--url {arguments.url}: a gateway is enrolled nowhere, so it cannot tell the KI by its key; "
+            "use http:// (what it carries is signed at both ends)"
+        )
     supervised: bool = arguments.until_stdin_closes
     logging.basicConfig(
         # Whoever started us speaks for us: the page of the table says how the link is.

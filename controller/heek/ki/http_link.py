@@ -105,7 +105,8 @@ class HttpLink:
         if self._ahead_s is not None:
             counters["clock_behind_s"] = round(self._ahead_s)
         words = clock_words(self._ahead_s)
-        self._status = LinkStatus(up, f"{text}; {words}" if words and words not in text else text, counters)
+        remarks = (words[0].upper() + words[1:],) if words else ()
+        self._status = LinkStatus(up, text, counters, remarks)
 
     async def _within_deadline(self, request: Request, body: bytes) -> bytes:
         if self._closed:
