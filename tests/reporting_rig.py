@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -80,7 +81,9 @@ class Rig:
         first_sight: bool = True,
         wall_s: float = 1_900_000_000.0,
         most_bytes: int = 1000,
+        chance: Callable[[], float] = lambda: 1.0,
     ) -> None:
+        folder.mkdir(exist_ok=True)
         self.clock = ManualClock(wall_s=wall_s)
         self.loop = VirtualLoop(self.clock)
         self.ki = SigningKi() if ki is None else ki
@@ -114,7 +117,7 @@ class Rig:
                 most_bytes=most_bytes,
                 on_change=self._changed,
                 first_sight=first_sight,
-                chance=lambda: 1.0,
+                chance=chance,
                 draw=random.Random(incarnation).randrange,
                 slow=InlineExecutor(),
             )
@@ -138,8 +141,6 @@ class Rig:
         return self.won(a_match(number))
 
     def won(self, match: MatchResult) -> bytes:
-        import uuid
-
         seq = self.ask(lambda journal: journal.last_seq()) + 1
         result = self.chain.add(match, self.clock)
         self.journal.submit(
@@ -156,3 +157,8 @@ class Rig:
         self.loop.run_until_complete(self.reporting.close())
         self.journal.close()
         self.loop.close()
+
+
+def a_numbered_match(number: int) -> MatchResult:
+    """A match of guests; each number has an id of its own."""
+    return replace(a_match(0), match=str(uuid.UUID(int=(number << 80) | (4 << 76) | (2 << 62) | 7)))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from heek import config
 from heek.clock import MILLISECOND, SECOND
-from heek.config.keys import ARRAYS, BY_NAME, KEYS, LATER, SECTIONS, Flag, Key, Seconds, Whole
+from heek.config.keys import ARRAYS, BY_NAME, DRAWN, KEYS, LATER, SECTIONS, Flag, Key, Seconds, Whole
 from heek.config.lines import lines_of
 from heek.errors import ConfigError
 from heek.session.settings import GestureSettings, SessionSettings
@@ -316,6 +316,20 @@ def test_a_file_of_rubbish_keys_is_answered_quickly(monkeypatch: pytest.MonkeyPa
     text = MOCK + "".join(f"k{n:x}=1\n" for n in range(7000))
     assert len(mistakes(text)) == 7000
     assert len(compared) == 50
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("where", ["", "table.", "ki.", "seats.", "web."])
+def test_a_table_is_given_nothing_that_it_draws(where: str, name: str) -> None:
+    """A seed, a key, an id or an incarnation is refused wherever it stands, and it is said why."""
+    section, _, _ = where.rpartition(".")
+    text = f"[{section}]\n{name} = 5\n" if section else f"{name} = 5\n"
+    (said,) = mistakes(text + MOCK)
+    line = 2 if section else 1
+    assert said.startswith(
+        f"t.toml:{line}: {where}{name}: a table draws {DRAWN[name]} itself, so that nobody"
+    )
+    assert f"{where}{name}: a table draws" in key_mistake(f"{where}{name}", 5)
 
 
 def test_choices_of_numbers_want_that_number() -> None:

@@ -23,7 +23,9 @@ from heek.boot import Boot
 from heek.clock import MILLISECOND, SECOND, Clock, ManualClock, RealClock
 from heek.config import Config, DisplayConfig, from_keys
 from heek.daemon import Daemon, World
+from heek.display.faces import Fault
 from heek.display.oled import Oled, Panel
+from heek.display.screens import screen
 from heek.errors import BackendError, JournalError
 from heek.journal import InlineExecutor, open_journal, read_journal
 from heek.journal.store import Journal
@@ -109,9 +111,13 @@ class Rig:
         panels: int = 1,
         there: bool = True,
         open_oled: Callable[[], Oled] | None = None,
+        clock: ManualClock | None = None,
+        boot: Boot = BOOT,
+        wall_trust: Callable[[], str] | None = None,
+        drawn: int = 0,
         **keys: object,
     ) -> None:
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
         self.loop = VirtualLoop(self.clock)
         self.errors: list[Any] = []
         self.loop.set_exception_handler(lambda _, context: self.errors.append(context.get("exception")))
@@ -151,10 +157,11 @@ class Rig:
 
         self.world = World(
             clock=self.clock,
-            boot=BOOT,
+            boot=boot,
+            wall_trust=wall_trust,
             journal_executor=journal or InlineExecutor(),
             panel_executor=panel or InlineExecutor(),
-            random_bytes=lambda count: bytes(range(count)),
+            random_bytes=lambda count: bytes(range(drawn, drawn + count)),
             open_pins=open_pins,
             open_panel=open_panel,
             on_line=lambda line: self.lines.append(json.loads(line)),
@@ -482,6 +489,39 @@ def test_what_was_never_saved_is_counted_at_the_end(
     monkeypatch.undo()
     with open_journal(table.config.table.state_dir) as journal:
         assert journal.last_seq() == 1
+
+
+# A journal that was damaged
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 4096, b"<html>Log in to the Wi-Fi</html>" * 200])
+def test_a_damaged_journal_is_set_aside_and_told(
+    rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture, damage: bytes
+) -> None:
+    """After a night in which the card lost the journal the table plays, and log, OLED and page say why."""
+    before = rig(ahyoheek__reveal_s=0.5)
+    before.match()
+    before.daemon.close()
+    file = before.config.table.state_dir / "journal.sqlite3"
+    file.write_bytes(damage)
+    caplog.clear()
+    table = rig(ahyoheek__countdown_s=1, ahyoheek__reveal_s=0.5)
+    (sentence,) = table.daemon.shown.journal
+    assert "damaged-1" in sentence
+    assert [each.levelname for each in caplog.records if each.message == sentence] == ["ERROR"]
+    table.run(0.5)
+    assert isinstance(screen(table.daemon.shown, table.daemon.now), Fault)
+    assert table.panels[0].frames[-1] != DARK
+    table.match()
+    assert table.daemon.shown.journal == (sentence,)
+    assert not table.daemon.shown.not_saving
+    table.daemon.close()
+    with read_journal(table.config.table.state_dir) as journal:
+        assert journal.verify() == []
+        assert [each.event for each in journal.events()][:2] == ["journal_salvaged", "table_started"]
+    assert (table.config.table.state_dir / "damaged-1" / "journal.sqlite3").read_bytes() == damage
+    again = rig()
+    assert again.daemon.shown.journal == ()
 
 
 # Panels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -195,3 +196,12 @@ def test_what_the_link_remarks_is_told_as_trouble(rig: Rig) -> None:
     rig.start()
     status = rig.run(1)
     assert (status.state, status.trouble) == ("up", (remark,))
+
+
+def test_a_result_at_the_last_moment_does_not_keep_it_from_closing(rig: Rig) -> None:
+    """Woken and closed in the same turn of the loop, it ends; the result goes on waiting."""
+    rig.start()
+    rig.run(1)
+    rig.match(0)
+    rig.loop.run_until_complete(asyncio.wait_for(rig.reporting.close(), 60))
+    assert rig.ask(lambda journal: journal.waiting()) == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,6 +12,10 @@ from typing import Final
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _SYNCHRONISED: Final = Path("/run/systemd/timesync/synchronized")
 """systemd-timesyncd makes this file when it has set the clock (systemd-timesyncd.service(8), "Files")."""
+_SAVED: Final = (Path("/var/lib/systemd/timesync/clock"), Path("/etc/fake-hwclock.data"))
+"""Their age is when the clock was saved last; a start without a network begins from there."""
+_FROM_RTC: Final = Path("/sys/class/rtc/rtc0/hctosys")
+"""Says 1 if the kernel took the time from a clock with a battery at this start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,7 @@ class Boot:
     id: str
     """The same for every process until the machine starts again."""
     trust: str
-    """How far the wall clock can be believed: `ntp`, or `none` on a Pi that nobody told the time."""
+    """How far the wall clock could be believed at the start (`wall_trust`)."""
 
 
 def this_boot() -> Boot:
@@ -28,4 +34,28 @@ def this_boot() -> Boot:
         boot_id = _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
         boot_id = str(uuid.uuid4())
-    return Boot(boot_id, "ntp" if _SYNCHRONISED.exists() else "none")
+    return Boot(boot_id, wall_trust())
+
+
+def wall_trust(wall_s: Callable[[], float] = time.time) -> str:
+    """How far the system's wall clock can be believed now.
+
+    `ntp`: it was set over the network in this start. `saved`: it goes on from a time that was saved, or from
+    a clock with a battery. `none`: nobody told it the time, or it stands before the time that was saved.
+    """
+    if _SYNCHRONISED.exists():
+        return "ntp"
+    saved = [age for age in map(_age, _SAVED) if age is not None]
+    if saved:
+        return "saved" if max(saved) <= wall_s() else "none"
+    try:
+        return "saved" if _FROM_RTC.read_text(encoding="ascii").strip() == "1" else "none"
+    except (OSError, ValueError):
+        return "none"
+
+
+def _age(file: Path) -> float | None:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return None

@@ -31,6 +31,7 @@ from heek.boot import Boot
 from heek.clock import SECOND, Clock, Duration, Instant, StartedClock
 from heek.committed_views import CommittedViews
 from heek.config import Config, DisplayConfig
+from heek.display.ki_mark import KiMark
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
@@ -51,6 +52,7 @@ from heek.session.view import View
 from heek.stations.gestures import Edge, Rejected
 from heek.stations.gpio import Board
 from heek.stations.lamps import Lamp
+from heek.wall_time import WallTime
 
 log: Final = logging.getLogger("heek")
 
@@ -113,6 +115,8 @@ class World:
     """Called after each turn of the loop that may have changed what the table shows."""
     on_refused: Callable[[Claimed, str], None] | None = None
     """Gets each claim that the table could not take, with the reason; else it is logged."""
+    wall_trust: Callable[[], str] | None = None
+    """How far the system's wall clock can be believed now; None: as far as at the start of `boot`."""
     on_result: Callable[[], None] | None = None
     """Called, on the journal's thread, when a result is in the journal and waits for the KI."""
 
@@ -143,6 +147,7 @@ class Daemon:
         self._tidied_at: Instant = 0
         self._retry_journal_at: Instant | None = None
         self._closed = False
+        self._time_told = False
         self._incarnation = world.random_bytes(8).hex()
         self._writer = JournalWriter(config.table.state_dir, world.journal_executor, world.clock)
         try:
@@ -159,6 +164,7 @@ class Daemon:
             snapshot = restore(kept[0]) if kept is not None else None
             # The table's time begins now: what it took to open a large journal is no part of it.
             self._clock = StartedClock(world.clock)
+            self._wall = WallTime(self._clock, world.wall_trust or (lambda: world.boot.trust))
             short_cut = kept is not None and self._short_cut(kept[1])
             self._board = Board(
                 world.open_pins(config, self._clock),
@@ -191,7 +197,12 @@ class Daemon:
             self._key, config.table.name, bytes.fromhex(self._incarnation), world.boot, newest
         )
         self._view = self._table.view
-        self._views = CommittedViews(self._view, lambda: self._writer.status)
+        salvaged = self._writer.salvaged
+        self._views = CommittedViews(
+            self._view, lambda: self._writer.status, () if salvaged is None else (salvaged.sentence,)
+        )
+        if salvaged is not None:
+            log.error("%s", salvaged.sentence)
         self._alive_at = self._clock.now()
         self._commit(
             self._table.start(
@@ -286,6 +297,17 @@ class Daemon:
     def tell_points(self, points: Mapping[str, int], acknowledged: Mapping[str, int]) -> None:
         """The KI told what players hold; `acknowledged` are the sums of our deltas that are in that."""
         self._table.tell_points(self._clock.now(), points, acknowledged)
+        self._wake_from_anywhere()
+
+    def tell_time(self, now_s: float, asked: Instant) -> None:
+        """The KI told, signed, that it is `now_s`, asked at `asked`: labels may go by it from now on."""
+        if self._wall.tell(now_s, asked) and self._wall.by_service and not self._time_told:
+            self._time_told = True
+            log.info("the KI told the time; results are labelled by it until the network sets the clock")
+
+    def tell_ki(self, mark: KiMark | None) -> None:
+        """How it stands with the KI, for the OLED; on the loop. None: the table has no link."""
+        self._painting.tell_ki(mark, self._clock.now())
         self._wake_from_anywhere()
 
     def claim(self, seat: Seat, player: str, name: str, at: Instant | None = None) -> None:
@@ -425,7 +447,7 @@ class Daemon:
             effects.durable,
             None if all(isinstance(event, PASSING) for event in effects.events) else keep(self._table.kept()),
             self._label(),
-            tuple(self._records.add(result, self._clock) for result in effects.results),
+            tuple(self._records.add(result, self._wall, self._wall.label()[1]) for result in effects.results),
             RecordedPart(*part) if part is not None else None,
             self._fairness_report(effects),
         )
@@ -437,12 +459,8 @@ class Daemon:
             future.add_done_callback(lambda done: self._written_elsewhere(done, batch))
 
     def _label(self) -> SnapshotLabel:
-        return SnapshotLabel(
-            self._world.boot.id,
-            self._clock.origin_ns + self._clock.now(),
-            self._clock.wall_s(),
-            self._world.boot.trust,
-        )
+        mono_ns = self._clock.origin_ns + self._clock.now()
+        return SnapshotLabel(self._world.boot.id, mono_ns, *self._wall.label())
 
     def _written_elsewhere(self, done: Future[Any], batch: Batch) -> None:
         """On the journal's thread: tell the lines, and wake the loop to show what they changed."""
@@ -516,8 +534,9 @@ class Daemon:
         """Is it known that the power was off for no longer than `resume_max_s`?"""
         if label.boot == self._world.boot.id:
             off: float = self._clock.origin_ns + self._clock.now() - label.mono_ns
-        elif {label.trust, self._world.boot.trust} <= {"ntp", "service"}:
-            off = (self._clock.wall_s() - label.wall_s) * SECOND
         else:
-            return False
+            wall_s, trust = self._wall.label()
+            if not {label.trust, trust} <= {"ntp", "service"}:
+                return False
+            off = (wall_s - label.wall_s) * SECOND
         return 0 <= off <= self._settings.resume_max

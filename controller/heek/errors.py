@@ -35,6 +35,10 @@ class JournalError(TableError, OSError):
     """The journal cannot be opened, read or written."""
 
 
+class JournalDamaged(JournalError):
+    """What the journal's file holds cannot be right, or what was there is gone."""
+
+
 class BatchRefused(JournalError, ValueError):
     """The journal was given a batch that it can never keep: a gap in the numbers, a match twice."""
 
@@ -55,6 +59,10 @@ class LinkError(TableError, ConnectionError):
 
 class KeyFileError(TableError, OSError):
     """A file with a secret, such as the table's signing key, cannot be read, made or trusted."""
+
+
+class CarriedFileError(TableError, OSError):
+    """A file that carries records by hand cannot be read or written, or is not what it should be."""
 
 
 class PageError(TableError, OSError):

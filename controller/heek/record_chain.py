@@ -6,6 +6,7 @@ The chain detects, it decides nothing: a gap, a card put back from a backup or a
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import Counter
 from dataclasses import replace
@@ -40,8 +41,11 @@ class RecordChain:
         self._seq = 0
         self._prev = None if newest is None else record_hash(newest)
 
-    def add(self, result: MatchResult, clock: Clock) -> Result:
-        """The next link: the result of a match that has just been won."""
+    def add(self, result: MatchResult, clock: Clock, trust: str | None = None) -> Result:
+        """The next link: the result of a match that has just been won.
+
+        `trust` says how far the clock's wall time is to be believed now (None: as at the start).
+        """
         record = record_of(
             result,
             table=self._key.id,
@@ -49,7 +53,7 @@ class RecordChain:
             incarnation=self._incarnation,
             seq=self._seq + 1,
             prev=self._prev,
-            boot=self._boot,
+            boot=self._boot if trust is None else replace(self._boot, trust=trust),
             clock=clock,
         )
         body = result_json(record)
@@ -77,9 +81,11 @@ def bind_results(journal: Journal, key: TableKey) -> bytes | None:
     hopeless: list[Answered] = []
     numbers: Counter[bytes] = Counter()
     if newest is not None:
-        # Of a start that was cut off in the middle of this.
-        before = decode_record(newest)
-        numbers[before.inc] = before.seq
+        # Of a start that was cut off in the middle of this. What the card has damaged has no number, and the
+        # chain goes on from it all the same.
+        with contextlib.suppress(RecordError):
+            before = decode_record(newest)
+            numbers[before.inc] = before.seq
     while results := journal.unbound(key.id, _PAGE) or journal.unwritten():
         linked: list[Result] = []
         for result in results:

@@ -46,6 +46,8 @@ _T = TypeVar("_T")
 
 MOST_RECORDS: Final = 100
 """In one request."""
+MOST_NAME: Final = 24
+"""Characters of a KI's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +217,10 @@ class Reporting:
             self._woken.clear()
             left = (self._outbox.due() - self._now()) / SECOND
             if left > 0:
+                # Not wait_for: woken and cancelled at once, it forgets that it was cancelled.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), left)
+                    async with asyncio.timeout(left):
+                        await self._woken.wait()
                 continue
             await self._turn()
 
@@ -251,8 +255,9 @@ class Reporting:
         """Ask that; in how long to ask again, as `Outbox.answered` has it."""
         match ask:
             case Ask.INTRODUCTION:
-                await self._found(await self._asking.introduce(), "sight")
+                found = await self._asking.introduce()
                 self._agenda.introduced()
+                await self._found(found, "sight")
                 return 0
             case Ask.CLAIM:
                 return await self._claim()
@@ -309,9 +314,10 @@ class Reporting:
                 log.info("the KI does not know this table yet; its screen shows the code to type in there")
             attempt.heard = True
             return EVERY
-        await self._found(found, "code")
+        # First of all: the code is used up, whether or not the card takes down by whom.
         self._agenda.enrolled()
         self._enrolment.over()
+        await self._found(found, "code")
         return 0
 
     async def _work_out(self, code: str, nonce: bytes) -> bytes:
@@ -323,8 +329,10 @@ class Reporting:
 
     async def _found(self, found: Enrolled, how: str) -> None:
         known = self._notes.pin if self._notes is not None else None
-        if known is None or (known.service, known.name) != (found.public, found.name) or how == "code":
-            self._unsaved = Pin(found.public, found.name, how)
+        # It is shown on an OLED and told in a terminal.
+        name = found.name if found.name.isprintable() and 0 < len(found.name) <= MOST_NAME else "KI"
+        if known is None or (known.service, known.name) != (found.public, name) or how == "code":
+            self._unsaved = Pin(found.public, name, how)
         await self._save_pin()
 
     async def _save_pin(self) -> None:
@@ -332,7 +340,6 @@ class Reporting:
         if pin is None:
             return
         self._asking.pinned = pin.service
-        self._agenda.pinned = True
         await self._ask_journal(lambda journal: journal.pin_service(pin, self._who.key.id))
         self._unsaved = None
         log.info("this table, %s, is enrolled at %s", self._who.key.id.hex(), pin.name)

@@ -26,6 +26,10 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
         "recorded_presses",
         "replayed_presses",
         "recording_bytes",
+        "records_encoded",
+        "records_sealed",
+        "records_verified",
+        "records_exported",
         "hour",
         "thousand_matches",
         "start_to_ready",
@@ -36,6 +40,12 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
         "idle",
         "http_records",
         "https_question",
+        "serial_backlog",
+        "serial_backlog_two",
+        "serial_backlog_real",
+        "serial_backlog_noisy",
+        "serial_records",
+        "serial_frame_cpu",
     } <= (set(body["figures"]))
     shown = capsys.readouterr().out
     for figure in body["figures"].values():

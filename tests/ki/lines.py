@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import signal
 import time
+import tty
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -96,3 +99,56 @@ async def far_end(
         yield end
     finally:
         await end.line.close()
+
+
+@contextmanager
+def a_terminal() -> Iterator[tuple[int, str]]:
+    """A pseudo terminal by hand: its master, and the name of its port."""
+    master, port = os.openpty()
+    tty.setraw(port)
+    os.set_blocking(master, False)
+    try:
+        yield master, os.ttyname(port)
+    finally:
+        for fd in (master, port):
+            os.close(fd)
+
+
+async def stuff(fd: int) -> int:
+    """Write until nothing more goes in, and the kernel has moved nothing on for a while; returns how much."""
+    full = stuffed = 0
+    while full < 20:
+        try:
+            while True:
+                stuffed += os.write(fd, b"x" * 4096)
+                full = 0
+        except BlockingIOError:
+            full += 1
+        with contextlib.suppress(BlockingIOError):
+            while os.write(fd, b"x"):
+                stuffed += 1
+                full = 0
+        await asyncio.sleep(0.005)
+    return stuffed
+
+
+@contextmanager
+def stuffed_terminal() -> Iterator[str]:
+    """The name of a port that takes nothing: it is full, and nobody reads at the other end.
+
+    Whoever lets go of it throws out what fills it, so it takes bytes when it is opened again.
+    """
+    with a_terminal() as (_, port):
+        stuffing = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        try:
+            for _ in range(20):
+                with contextlib.suppress(BlockingIOError):
+                    while os.write(stuffing, b"x" * 4096):
+                        pass
+                with contextlib.suppress(BlockingIOError):
+                    while os.write(stuffing, b"x"):
+                        pass
+                time.sleep(0.005)
+            yield port
+        finally:
+            os.close(stuffing)

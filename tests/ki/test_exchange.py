@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -30,12 +31,16 @@ from heek.ki.exchange import (
     LONGEST_CALL,
     SILENCE,
     Exchange,
+    Identity,
+    Role,
     SessionEnded,
     SessionOpened,
     State,
     VersionsDiffer,
+    WrongPeer,
 )
-from heek.ki.framing import Frame, FrameDecoder
+from heek.ki.framing import LONGEST_CODED, Frame, FrameDecoder
+from heek.ki.link import ANSWER_FRAME
 from tests.ki.wires import (
     BAUD,
     SLOW_BAUD,
@@ -43,6 +48,7 @@ from tests.ki.wires import (
     End,
     Late,
     Lossy,
+    Noisy,
     Wire,
     byte_by_byte,
     cut,
@@ -287,7 +293,7 @@ def test_versions_without_a_common_one_are_named_at_both_ends() -> None:
     assert conversation.left.of(VersionsDiffer) == [VersionsDiffer((1, 1), (2, 3))]
     assert conversation.right.of(VersionsDiffer) == [VersionsDiffer((2, 3), (1, 1))]
     assert conversation.left.exchange.state is conversation.right.exchange.state is State.MISMATCH
-    assert conversation.left.exchange.peer_versions == (2, 3)
+    assert conversation.left.exchange.mismatch == VersionsDiffer((1, 1), (2, 3))
     assert conversation.left.exchange.counters.hellos <= 130
     assert conversation.left.sessions == 0
 
@@ -299,7 +305,7 @@ def test_a_peer_that_was_updated_is_welcome() -> None:
     conversation.run(30 * SECOND)
     conversation.replace(conversation.right, (1, 3))
     assert conversation.run_until(lambda: conversation.open) <= LONGEST_CALL
-    assert conversation.left.exchange.peer_versions is None
+    assert conversation.left.exchange.mismatch is None
 
 
 def test_the_highest_common_version_is_spoken() -> None:
@@ -342,6 +348,66 @@ def test_an_unfit_caller_is_told_our_versions() -> None:
     (answer,) = said(exchange.to_write(1))
     assert struct.unpack("<BBII", answer.payload)[:2] == (1, 2)
     assert struct.unpack("<BBII", answer.payload)[3] == 0xAA
+
+
+# Who it is
+
+TABLE_1, TABLE_2 = Identity(Role.TABLE, "Table 1"), Identity(Role.TABLE, "Tisch 2 ✒")
+KI = Identity(Role.KI, "server")
+
+
+def test_both_ends_hear_who_the_other_is() -> None:
+    """The session tells each end what the other says it is, and its name."""
+    conversation = Conversation(left_is=TABLE_2, right_is=KI).opened()
+    assert conversation.left.of(SessionOpened) == [SessionOpened(1, KI)]
+    assert conversation.right.of(SessionOpened) == [SessionOpened(1, TABLE_2)]
+
+
+def test_who_opens_a_session_by_a_word_in_it_is_known_too() -> None:
+    """A peer that is heard of in a session before its last HELLO comes has the identity of the one before."""
+    exchange = one_end()
+    mine, _ = heard_in(exchange.to_write(0))
+    greeting = Frame(HELLO, payload=struct.pack("<BBII", 1, 1, 0xAA, 0) + TABLE_2.encode())
+    exchange.receive(greeting.encode(), 1)
+    ack = Frame(ACK, _number_in(0xAA, mine))
+    assert exchange.receive(ack.encode(), 2) == [SessionOpened(1, TABLE_2)]
+
+
+@pytest.mark.parametrize(("left", "right"), [(TABLE_1, TABLE_2), (KI, KI)])
+def test_two_of_one_kind_have_no_session(left: Identity, right: Identity) -> None:
+    """Two tables, or two KI's ends, on one cable name each other once, and go on calling without a storm."""
+    conversation = Conversation(left_is=left, right_is=right)
+    conversation.start()
+    conversation.run(120 * SECOND)
+    assert conversation.left.of(WrongPeer) == [WrongPeer(right)]
+    assert conversation.right.of(WrongPeer) == [WrongPeer(left)]
+    assert conversation.left.exchange.mismatch == WrongPeer(right)
+    assert (conversation.left.sessions, conversation.right.sessions) == (0, 0)
+    assert conversation.left.exchange.counters.hellos <= 130
+    # The right one takes its place.
+    conversation.replace(conversation.right, me=KI if left is TABLE_1 else TABLE_1)
+    assert conversation.run_until(lambda: conversation.open) <= LONGEST_CALL
+    assert conversation.left.exchange.mismatch is None
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [(Identity(), TABLE_1), (Identity(), Identity()), (KI, Identity())]
+)
+def test_who_does_not_say_what_it_is_may_be_anything(left: Identity, right: Identity) -> None:
+    """An end that says nothing of itself has a session with any other."""
+    assert Conversation(left_is=left, right_is=right).opened().left.sessions == 1
+
+
+@given(st.binary(max_size=300))
+def test_what_stands_behind_a_hello_is_read_or_ignored(tail: bytes) -> None:
+    """Whatever bytes stand there, the session opens, and a name is short and printable."""
+    exchange = one_end()
+    mine, _ = heard_in(exchange.to_write(0))
+    (payload,) = (frame.payload for frame in FrameDecoder().feed(hello(0xAA, mine)))
+    (opened,) = exchange.receive(Frame(HELLO, payload=payload + tail).encode(), 1)
+    assert isinstance(opened, SessionOpened)
+    assert len(opened.peer.name) <= 64
+    assert opened.peer.name.isprintable()
 
 
 # Messages
@@ -654,6 +720,68 @@ def test_a_peer_restarts_in_the_middle_of_a_message() -> None:
     assert conversation.left.arrived == []
 
 
+@pytest.mark.parametrize("both", [False, True], ids=["one", "both"])
+def test_a_restart_at_every_step(both: bool) -> None:
+    """Whenever in greeting, question and answer an end starts again, a session takes what follows."""
+    step = 0
+    while True:
+        conversation = Conversation(seed=step)
+        conversation.start()
+        asked = answered = False
+        for _ in range(step):
+            if conversation.open and not asked:
+                conversation.send(conversation.left, b"q" * 2500)
+                asked = True
+            if conversation.right.arrived and not answered:
+                conversation.send(conversation.right, b"a" * 2500, ANSWER_FRAME)
+                answered = True
+            conversation.step(conversation.now + SECOND)
+        over = bool(conversation.left.arrived and conversation.right.delivered)
+        conversation.replace(conversation.right)
+        if both:
+            conversation.replace(conversation.left)
+        conversation.run(10 * SECOND)
+        assert conversation.open, f"after {step} steps"
+        for end, other in ((conversation.left, conversation.right), (conversation.right, conversation.left)):
+            conversation.send(end, b"what follows")
+            conversation.run(SECOND)
+            assert other.arrived.count(b"what follows") == 1
+            assert end.delivered[-1:] != []
+        assert conversation.right.arrived.count(b"q" * 2500) <= 1
+        if over:
+            break
+        step += 1
+    assert step >= 12, "it was tried at many of them"
+
+
+def test_half_a_frame_a_pause_and_the_rest() -> None:
+    """A frame that comes in two halves half a second apart is one message, once, and never half of one."""
+    exchange = one_end()
+    mine, _ = heard_in(exchange.to_write(0))
+    exchange.receive(hello(0xAA, mine), 1)
+    coded = Frame(16, _number_in(0xAA, mine), 1, 0, "Ärger: 42".encode()).encode()
+    for at in range(1, len(coded)):
+        # Within a character of two bytes too.
+        assert exchange.receive(coded[:at], 2) == []
+        happened = exchange.receive(coded[at:], SECOND // 2)
+        assert happened == ([MessageArrived(16, "Ärger: 42".encode())] if at == 1 else []), at
+    assert exchange.counters.duplicates == len(coded) - 2
+
+
+def test_glued_frames_and_boot_text_between_them() -> None:
+    """Three frames in one write are three messages; half a frame and boot text cost the half alone."""
+    exchange = one_end()
+    mine, _ = heard_in(exchange.to_write(0))
+    exchange.receive(hello(0xAA, mine), 1)
+    frames = [Frame(16, _number_in(0xAA, mine), seq, 0, b"%d" % seq).encode() for seq in range(1, 6)]
+    assert exchange.receive(b"".join(frames[:3]), 2) == [MessageArrived(16, b"%d" % seq) for seq in (1, 2, 3)]
+    torn = frames[3][:9] + b"ESP-ROM:esp32c3-api1-20210207\r\nBuild:Feb  7 2021\r\n" + frames[3]
+    assert exchange.receive(torn, 3) == [MessageArrived(16, b"4")]
+    assert exchange.receive(b"x" * 1_000_000, 4) == []
+    assert exchange.held <= LONGEST_CODED
+    assert exchange.receive(b"\r\n" + frames[4], 5) == [MessageArrived(16, b"5")]
+
+
 def test_a_restart_by_choice() -> None:
     """Who gives a session up gets a new one at once, and nothing of the old one comes any more."""
     conversation = Conversation().opened()
@@ -794,6 +922,44 @@ def test_very_late_frames(seed: int) -> None:
     late = 20 * SECOND
     conversation = Conversation(Late(seed, late), Late(seed + 1, late), seed=seed)
     converse(conversation, seed, restarts=True)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), restarts=st.booleans())
+def test_a_noisy_wire(seed: int, restarts: bool) -> None:
+    """Where one byte in a thousand is changed, messages arrive once, in order and whole, or are lost."""
+    conversation = Conversation(Noisy(seed, 0.001), Noisy(seed + 1, 0.001), seed=seed)
+    converse(conversation, seed, restarts)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_noise_slows_and_never_stops(seed: int) -> None:
+    """At one byte in a thousand 64 KiB still arrive, whole and in one session, within a minute and a half."""
+    conversation = Conversation(Noisy(seed, 0.001), Noisy(seed + 1, 0.001), seed=seed).opened()
+    payload = random.Random(seed).randbytes(65_536)
+    number = conversation.send(conversation.left, payload)
+    conversation.run_until(lambda: conversation.left.delivered == [number], within=90 * SECOND)
+    assert conversation.right.arrived == [payload]
+    assert conversation.left.sessions == 1
+
+
+def test_pieces_are_cut_shorter_where_frames_are_damaged_and_longer_where_not() -> None:
+    """Each frame that goes again halves the next one, down to 128 bytes; sixteen that did not double it."""
+    tap = Tap()
+    conversation = Conversation(tap, perfect).opened()
+    went: Counter[int] = Counter()
+
+    def lose_ten_twice(frame: Frame) -> bool:
+        went[frame.seq] += frame.type & ~MORE == 16
+        return frame.seq <= 10 and went[frame.seq] in (1, 2)
+
+    tap.lose = lose_ten_twice
+    conversation.send(conversation.left, bytes(MOST_MESSAGE))
+    conversation.run_until(lambda: conversation.right.arrived != [])
+    sizes = {frame.seq: len(frame.payload) for frame in tap.frames if frame.type == 16 + MORE}
+    expected = [1024, 512, 256, *[128] * (7 + 16), *[256] * 16, *[512] * 16, *[1024] * 20]
+    assert list(sizes.values())[: len(expected)] == expected
 
 
 @pytest.mark.parametrize("wire", [perfect, byte_by_byte])

@@ -232,3 +232,16 @@ def test_what_does_not_fit_is_refused(frame: Frame) -> None:
     """A field out of its range is an error of the caller, not a frame with another meaning."""
     with pytest.raises(ValueError, match=r"fit|payload"):
         frame.encode()
+
+
+def test_what_belongs_to_no_frame_is_remembered_for_people() -> None:
+    """The last 80 bytes that are in no sound frame, ended or not, can be looked at until the line is new."""
+    decoder = FrameDecoder()
+    decoder.feed(b"boot " * 500 + b"\0" + Frame(16, payload=b"sound").encode() + b"raspberrypi login: ")
+    assert decoder.unframed.endswith(b"boot boot raspberrypi login: ")
+    assert len(decoder.unframed) == 80
+    assert b"sound" not in decoder.unframed
+    decoder.feed(b"x" * 5000)
+    assert decoder.unframed == b"x" * 80
+    decoder.reset()
+    assert decoder.unframed == b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -24,12 +25,12 @@ from heek.errors import LinkError
 from heek.ki.answers import Refused, read_batch_answer
 from heek.ki.delivery import MORE, MOST_MESSAGE
 from heek.ki.framing import Frame, FrameDecoder
-from heek.ki.gateway import Gateway
+from heek.ki.gateway import Gateway, ServiceNews
 from heek.ki.http_link import HttpLink
 from heek.ki.link import Request
 from heek.ki.serial_link import SerialLink
 from heek.simulator.wire import Wire
-from tests.ki.lines import BAUD, answer, far_end, no_hang, until
+from tests.ki.lines import BAUD, answer, far_end, no_hang, stuffed_terminal, until
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,8 @@ class Service:
     port: int
     asked: list[tuple[str, str, bytes]] = field(default_factory=list)
     """Path, content type, body."""
+    came_via: list[str | None] = field(default_factory=list)
+    """The `Via` header of each."""
     reply: Callable[[str, bytes], tuple[int, str, bytes]] = field(
         default=lambda path, body: (200, "application/cbor", answer(path=path, body=body))
     )
@@ -75,6 +78,7 @@ def a_service(port: int | None = None) -> Iterator[Service]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             service.asked.append((self.path, self.headers["Content-Type"], body))
+            service.came_via.append(self.headers["Via"])
             service.go_on.wait(20)
             status, kind, said = service.reply(self.path, body)
             self.send_response(status)
@@ -143,15 +147,16 @@ def test_a_long_question_and_a_long_answer() -> None:
 
 
 def test_a_noisy_wire() -> None:
-    """Where one byte in five thousand is changed, questions and answers come whole all the same."""
+    """Where one byte in two thousand is changed, questions and answers come whole all the same."""
 
     async def run() -> None:
-        with a_service() as service, Wire(noise=0.0002, seed=4) as wire:
-            async with a_chain(wire, service.url) as (link, _):
+        with a_service() as service, Wire(noise=0.0005, seed=4) as wire:
+            async with a_chain(wire, service.url) as (link, gateway):
                 for at in range(6):
                     body = b"%d" % at + os.urandom(1500)
                     assert await link.ask(Request.RECORDS, body) == answer(path="/v1/records", body=body)
-                assert link.status().counters["crc_errors"] > 0
+                # What is hit differs from run to run, with what the frames hold.
+                assert sum(each.status().counters["crc_errors"] for each in (link, gateway)) > 0
 
     asyncio.run(run())
 
@@ -288,7 +293,7 @@ def test_a_service_that_hangs_takes_no_more_than_a_few() -> None:
                 async with far_end(wire.table_end) as table:
                     await until(lambda table=table: table.line.is_open)
                     table.line.send(16, b"%d" % at)
-                    await until(lambda at=at: len(gateway._given_up) == at and gateway._question is not None)
+                    await until(lambda at=at: len(gateway._given_up) == at and bool(gateway._asked))
             async with far_end(wire.table_end) as table:
                 await until(lambda: table.line.is_open and len(gateway._given_up) == 3)
                 table.line.send(16, b"one more")
@@ -306,8 +311,8 @@ def test_a_service_that_hangs_takes_no_more_than_a_few() -> None:
     asyncio.run(run())
 
 
-def test_a_table_that_asks_twice_at_once() -> None:
-    """A second question before the first answer ends the session: nobody could tell the answers apart."""
+def test_a_table_that_asks_three_times_at_once() -> None:
+    """A third question before the first answer ends the session: no table of ours does that."""
 
     async def run() -> None:
         with a_service() as service, Wire() as wire:
@@ -315,15 +320,39 @@ def test_a_table_that_asks_twice_at_once() -> None:
             gateway = Gateway(wire.gateway_end, BAUD, HttpLink(service.url))
             async with far_end(wire.table_end) as table:
                 await until(lambda: table.line.is_open)
-                table.line.send(16, b"first")
-                table.line.send(16, b"second")
+                for body in (b"first", b"second", b"third"):
+                    table.line.send(16, body)
                 await until(lambda: table.endings)
                 service.go_on.set()
                 await until(lambda: table.line.is_open and not gateway._given_up)
                 assert table.messages == []
-                table.line.send(16, b"third")
+                table.line.send(16, b"fourth")
                 await until(lambda: table.messages)
-                assert table.messages[0].payload == answer(path="/v1/records", body=b"third")
+                assert table.messages[0].payload == answer(path="/v1/records", body=b"fourth")
+            await gateway.close()
+
+    asyncio.run(run())
+
+
+def test_two_questions_are_answered_in_their_order() -> None:
+    """While the service thinks about one question the next comes over, and answers keep the order."""
+
+    async def run() -> None:
+        with a_service() as service, Wire() as wire:
+            service.go_on.clear()
+            gateway = Gateway(wire.gateway_end, BAUD, HttpLink(service.url))
+            async with far_end(wire.table_end) as table:
+                await until(lambda: table.line.is_open)
+                table.line.send(16, b"a long thought")
+                # What the gateway itself refuses has to wait for its turn too.
+                table.line.send(99, b"what is that?")
+                await until(lambda: len(gateway._asked) == 2)
+                assert table.messages == []
+                service.go_on.set()
+                await until(lambda: len(table.messages) == 2)
+                assert table.messages[0].payload == answer(path="/v1/records", body=b"a long thought")
+                with pytest.raises(Refused, match="type 99"):
+                    read_batch_answer(table.messages[1].payload, 0)
             await gateway.close()
 
     asyncio.run(run())
@@ -363,6 +392,97 @@ def test_questions_that_are_none() -> None:
 
 
 # The command
+
+
+@pytest.mark.parametrize(("typed", "via"), [([], "1.1 heek-gateway"), (["--first-sight"], None)])
+def test_what_is_carried_comes_from_elsewhere(typed: list[str], via: str | None) -> None:
+    """The KI hears by `Via` that a table is not on its machine, unless the operator wants it unheard."""
+
+    async def run() -> None:
+        with a_service() as service, Wire() as wire, a_command(wire.gateway_end, service.url, *typed):
+            link = SerialLink(wire.table_end, BAUD)
+            await link.ask(Request.RECORDS, b"?")
+            await link.close()
+            assert service.came_via == [via]
+
+    asyncio.run(run())
+
+
+def test_many_tables_on_one_machine() -> None:
+    """Eight lines of one process carry their questions at the same time, each its own and none another's."""
+
+    async def run() -> None:
+        with a_service() as service, contextlib.ExitStack() as stack:
+            wires = [stack.enter_context(Wire(baud=BAUD)) for _ in range(8)]
+            more = [each for wire in wires[1:] for each in ("--port", wire.gateway_end)]
+            stack.enter_context(a_command(wires[0].gateway_end, service.url, *more))
+            links = [SerialLink(wire.table_end, BAUD) for wire in wires]
+            for at in range(3):
+                bodies = [b"%d/%d" % (at, table) + os.urandom(2000) for table in range(8)]
+                answers = await asyncio.gather(
+                    *(link.ask(Request.RECORDS, body) for link, body in zip(links, bodies, strict=True))
+                )
+                assert answers == [answer(path="/v1/records", body=body) for body in bodies]
+            for link in links:
+                assert link.status().counters["sessions"] == 1
+                await link.close()
+
+    asyncio.run(run())
+
+
+def test_a_stuck_port_holds_up_no_other() -> None:
+    """Beside a port that takes nothing, one that is missing and a question that hangs, a table is served."""
+
+    async def run() -> None:
+        with a_service() as service, Wire() as good, Wire() as waiting, stuffed_terminal() as stuck:
+            news = ServiceNews()
+            names = [stuck, "/dev/ttyUSB987", waiting.gateway_end, good.gateway_end]
+            gateways = [Gateway(name, BAUD, HttpLink(service.url), news=news) for name in names]
+            thinking, link = SerialLink(waiting.table_end, BAUD), SerialLink(good.table_end, BAUD)
+            service.reply = lambda path, body: (
+                200,
+                "application/cbor",
+                answer(path=path, body=body, waited=body == b"slow" and service.go_on.wait(20)),
+            )
+            await until(lambda: thinking.status().up and link.status().up)
+            question = asyncio.ensure_future(thinking.ask(Request.RECORDS, b"slow"))
+            await until(lambda: any(body == b"slow" for _, _, body in service.asked))
+            began, asked = time.monotonic(), 0
+            while "takes no bytes" not in gateways[0].status().text:
+                await link.ask(Request.RECORDS, b"quick")
+                asked += 1
+                assert time.monotonic() - began < 20
+            assert asked > 20
+            assert "port missing" in gateways[1].status().text
+            await question
+            await asyncio.gather(link.close(), thinking.close())
+            await asyncio.gather(*(gateway.close() for gateway in gateways))
+
+    asyncio.run(run())
+
+
+def test_the_service_is_news_once_for_all(caplog: pytest.LogCaptureFixture) -> None:
+    """Three tables find the service away and find it there again: that is one line each in the log."""
+
+    async def run() -> None:
+        port = free_port()
+        news = ServiceNews()
+        with contextlib.ExitStack() as stack:
+            wires = [stack.enter_context(Wire()) for _ in range(3)]
+            url = f"http://127.0.0.1:{port}"
+            gateways = [Gateway(wire.gateway_end, BAUD, HttpLink(url), news=news) for wire in wires]
+            links = [SerialLink(wire.table_end, BAUD) for wire in wires]
+            await asyncio.gather(*(link.ask(Request.RECORDS, b"") for link in links))
+            with a_service(port):
+                await asyncio.gather(*(link.ask(Request.RECORDS, b"") for link in links))
+            await asyncio.gather(*(link.close() for link in links))
+            await asyncio.gather(*(gateway.close() for gateway in gateways))
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(run())
+    said = [each.getMessage() for each in caplog.records]
+    assert sum("nothing listens at" in each for each in said) == 1
+    assert sum("the service answers again" in each for each in said) == 1
 
 
 @contextmanager
@@ -487,6 +607,9 @@ def test_the_command_ends_with_its_parent() -> None:
         (["--port", "/dev/null"], "--port /dev/null is no serial port; give the name of one"),
         (["--port", "/"], "--port / is no serial port"),
         (["--port", __file__], "is no serial port"),
+        (["--port", "/dev/x", "--port", "/dev/x"], "--port /dev/x is given twice"),
+        (["--port", "/dev/x", "--port", "/dev/../dev/x"], "--port /dev/../dev/x and --port /dev/x are one"),
+        (["--port", "/dev/x", "--port", "/dev/null"], "--port /dev/null is no serial port"),
     ],
 )
 def test_mistakes_in_what_was_typed(typed: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import logging
 import os
 import re
 import time
-import tty
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -23,7 +21,7 @@ from heek.ki.link import Request
 from heek.ki.serial_link import SerialLink
 from heek.ki.serial_port import advice_on_name, open_port
 from heek.simulator.wire import Wire
-from tests.ki.lines import BAUD, answer, far_end, no_hang, until
+from tests.ki.lines import BAUD, a_terminal, answer, far_end, no_hang, stuff, until
 
 
 @pytest.fixture(autouse=True)
@@ -40,19 +38,6 @@ async def a_link(port: str, **more: object) -> AsyncIterator[SerialLink]:
         yield link
     finally:
         await link.close()
-
-
-@contextmanager
-def a_terminal() -> Iterator[tuple[int, str]]:
-    """A pseudo terminal by hand: its master, and the name of its port."""
-    master, port = os.openpty()
-    tty.setraw(port)
-    os.set_blocking(master, False)
-    try:
-        yield master, os.ttyname(port)
-    finally:
-        for fd in (master, port):
-            os.close(fd)
 
 
 def echo(message: MessageArrived) -> bytes:
@@ -77,14 +62,57 @@ def test_a_question_is_answered(request_: Request, size: int) -> None:
     asyncio.run(run())
 
 
-def test_questions_go_one_after_the_other() -> None:
-    """Two who ask at once are asked in turn, and each gets the answer to its own question."""
+def test_many_who_ask_at_once_get_each_their_own_answer() -> None:
+    """Nine questions at once, of which two are under way at most, are answered each with its own."""
 
     async def run() -> None:
         with Wire(baud=BAUD) as wire:
-            async with far_end(wire.gateway_end, echo), a_link(wire.table_end) as link:
-                answers = await asyncio.gather(*(link.ask(Request.RECORDS, b"%d" % at) for at in range(5)))
-        assert answers == [answer(type=16, body=b"%d" % at) for at in range(5)]
+            async with far_end(wire.gateway_end, echo) as far, a_link(wire.table_end) as link:
+                answers = await asyncio.gather(*(link.ask(Request.RECORDS, b"%d" % at) for at in range(9)))
+                assert far.sessions == 1
+        assert answers == [answer(type=16, body=b"%d" % at) for at in range(9)]
+
+    asyncio.run(run())
+
+
+def test_the_next_question_is_on_the_wire_while_the_first_waits() -> None:
+    """Two are under way and no more, and the answers belong to them in the order in which they were asked."""
+
+    async def run() -> None:
+        with Wire() as wire:
+            async with far_end(wire.gateway_end) as far, a_link(wire.table_end) as link:
+                asked = [asyncio.ensure_future(link.ask(Request.RECORDS, b"%d" % at)) for at in range(3)]
+                await until(lambda: len(far.messages) == 2)
+                await asyncio.sleep(0.1)
+                assert [message.payload for message in far.messages] == [b"0", b"1"]
+                far.line.send(32, answer(to="0"))
+                await until(lambda: len(far.messages) == 3)
+                far.line.send(32, answer(to="1"))
+                far.line.send(32, answer(to="2"))
+                assert await asyncio.gather(*asked) == [answer(to=str(at)) for at in range(3)]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("given_up", [0, 1])
+def test_who_asked_beside_one_that_is_given_up(given_up: int) -> None:
+    """When one of two questions is given up the other one breaks, and is answered when it is asked again."""
+
+    async def run() -> None:
+        with Wire() as wire:
+            async with far_end(wire.gateway_end) as far, a_link(wire.table_end) as link:
+                asked = [asyncio.ensure_future(link.ask(Request.RECORDS, b"%d" % at)) for at in range(2)]
+                await until(lambda: len(far.messages) == 2)
+                asked[given_up].cancel()
+                with pytest.raises(LinkError, match="a question was given up"):
+                    await asked[1 - given_up]
+                # Too late: they belong to a session that is over.
+                far.line.send(32, answer(to="nobody"))
+                again = asyncio.ensure_future(link.ask(Request.RECORDS, b"again"))
+                await until(lambda: far.messages[-1].payload == b"again")
+                far.line.send(32, answer(to="again"))
+                assert await again == answer(to="again")
+                await asyncio.gather(*asked, return_exceptions=True)
 
     asyncio.run(run())
 
@@ -360,7 +388,7 @@ def test_a_peer_that_never_reads() -> None:
         with a_terminal() as (master, port):
             # Somebody has filled it to the brim, and at the other end nobody reads.
             stuffing = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-            stuffed = await _stuff(stuffing)
+            stuffed = await stuff(stuffing)
             async with a_link(port) as link:
                 ticks, began = 0, time.monotonic()
                 longest = 0.0
@@ -384,24 +412,6 @@ def test_a_peer_that_never_reads() -> None:
             os.close(stuffing)
 
     asyncio.run(run())
-
-
-async def _stuff(fd: int) -> int:
-    """Write until nothing more goes in, and the kernel has moved nothing on for a while; returns how much."""
-    full = stuffed = 0
-    while full < 20:
-        try:
-            while True:
-                stuffed += os.write(fd, b"x" * 4096)
-                full = 0
-        except BlockingIOError:
-            full += 1
-        with contextlib.suppress(BlockingIOError):
-            while os.write(fd, b"x"):
-                stuffed += 1
-                full = 0
-        await asyncio.sleep(0.005)
-    return stuffed
 
 
 def test_closing_ends_what_is_under_way() -> None:

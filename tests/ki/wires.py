@@ -14,7 +14,7 @@ from itertools import count
 
 from heek.clock import SECOND, Duration, Instant
 from heek.ki.delivery import MOST_MESSAGE, MOST_WAITING, MessageArrived, MessageDelivered
-from heek.ki.exchange import Exchange, Happening, SessionEnded, SessionOpened, State
+from heek.ki.exchange import NOBODY, Exchange, Happening, Identity, SessionEnded, SessionOpened, State
 from heek.ki.framing import LONGEST_CODED
 
 BAUD = 115200
@@ -76,6 +76,32 @@ class Lossy:
         if data and dice.random() < self.chance:
             pieces.append((_time(2 * len(data)), data))
         return pieces
+
+
+@dataclass
+class Noisy:
+    """Changes one bit of each byte with a chance of `chance`, as a long cable beside a motor does.
+
+    `turnaround` is how long the other end takes to look at what came.
+    """
+
+    seed: int
+    chance: float = 0.0
+    turnaround: Duration = 0
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+
+    def __call__(self, data: bytes) -> list[tuple[Duration, bytes]]:
+        dice = self._random
+        return [
+            (
+                _time(len(data)) + self.turnaround,
+                bytes(
+                    byte ^ 1 << dice.randrange(8) if dice.random() < self.chance else byte for byte in data
+                ),
+            )
+        ]
 
 
 @dataclass
@@ -146,19 +172,21 @@ class Conversation:
         baud: int = BAUD,
         left_versions: tuple[int, int] = (1, 1),
         right_versions: tuple[int, int] = (1, 1),
+        left_is: Identity = NOBODY,
+        right_is: Identity = NOBODY,
     ) -> None:
         self.now: Instant = 0
         self._seed = seed
         self._baud = baud
         self._nonces = count(1)
-        self.left = End(self._exchange(left_versions), left_wire)
-        self.right = End(self._exchange(right_versions), right_wire or left_wire)
+        self.left = End(self._exchange(left_versions, left_is), left_wire)
+        self.right = End(self._exchange(right_versions, right_is), right_wire or left_wire)
         self._coming: list[tuple[Instant, int, bool, bytes]] = []
         self._order = count()
 
-    def _exchange(self, versions: tuple[int, int] = (1, 1)) -> Exchange:
+    def _exchange(self, versions: tuple[int, int] = (1, 1), me: Identity = NOBODY) -> Exchange:
         dice = random.Random(f"{self._seed}/{next(self._nonces)}")
-        return Exchange(baud=self._baud, random_bytes=dice.randbytes, versions=versions)
+        return Exchange(baud=self._baud, random_bytes=dice.randbytes, versions=versions, me=me)
 
     def start(self) -> None:
         """Both ends open their ports."""
@@ -166,9 +194,9 @@ class Conversation:
         self.right.exchange.connect(self.now)
         self.turn()
 
-    def replace(self, end: End, versions: tuple[int, int] = (1, 1)) -> None:
+    def replace(self, end: End, versions: tuple[int, int] = (1, 1), me: Identity = NOBODY) -> None:
         """The program at one end dies and starts again; what is on the wire stays there."""
-        end.exchange = self._exchange(versions)
+        end.exchange = self._exchange(versions, me)
         end.exchange.connect(self.now)
         self.turn()
 

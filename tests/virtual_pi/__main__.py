@@ -39,6 +39,8 @@ def main(arguments: list[str]) -> int:
     ):
         for name in names:
             print(f"virtual Pi: {word}: {name}")
+            for line in verdict.reasons.get(name, "").splitlines():
+                print(f"  {line}")
     print(
         f"virtual Pi: {len(verdict.passed)} passed, {len(verdict.expected_failures)} failed as expected, "
         f"{len(verdict.failed)} failed, {len(verdict.skipped)} skipped, {len(verdict.missing)} not heard of, "

@@ -7,6 +7,7 @@ late makes all that follows as late: `TOLERANCE` is what that may come to.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -30,6 +31,8 @@ LEVEL_ERROR: Final = 0.05
 DIM_ERROR: Final = 0.45
 """Of an LED's brightness, 0 to 1, by some dozens of samples: of one that is steadily on or off, and of one
 whose PWM a thread makes, in an emulated machine that has other things to do."""
+LOOKS: Final = 3
+APART: Final[Duration] = 120 * MILLISECOND
 STEADY: Final[Duration] = 40 * MILLISECOND
 """So long before and after a sample a blinking LED has to stay as it is."""
 
@@ -146,26 +149,44 @@ def level_at(pattern: str, at: Instant, *, pwm: bool = True) -> float:
 def moments_to_look(pattern: str, first: Instant, last: Instant, *, pwm: bool = True) -> list[Instant]:
     """When to look at an LED, on the daemon's clock, in [first, last], to tell its pattern by its level.
 
-    One instant for each level that the pattern has and keeps for long enough; for a breath, which changes
-    all the time, its darkest and its brightest instant.
+    Up to `LOOKS` instants for each level that the pattern has and keeps for long enough, `APART` from each
+    other: a thread that drives an LED may be held up once. For a breath, which changes all the time, its
+    darkest and its brightest instants.
     """
     cycle = steps(Pattern(pattern), pwm=pwm)
     steady = 0 if pattern == Pattern.YOUR_TURN.value and pwm else STEADY
     levels = {level for _, level in cycle}
     if len(levels) > 2:
         levels = {min(levels), max(levels)}
-    found: dict[float, Instant] = {}
+    found: dict[float, list[Instant]] = {level: [] for level in levels}
     at = first
-    while at <= last and found.keys() != levels:
+    while at <= last and any(len(each) < LOOKS for each in found.values()):
         level = level_at(pattern, at, pwm=pwm)
         if (
             level in levels
-            and level not in found
+            and len(found[level]) < LOOKS
+            and (not found[level] or at - found[level][-1] >= APART)
             and (level_at(pattern, at - steady, pwm=pwm) == level == level_at(pattern, at + steady, pwm=pwm))
         ):
-            found[level] = at
+            found[level].append(at)
         at += 20 * MILLISECOND
-    return sorted(found.values())
+    return sorted(at for each in found.values() for at in each)
+
+
+def unlike(looks: Sequence[tuple[float, Instant]], pattern: str, *, pwm: bool = True) -> list[float]:
+    """What was measured of an LED at levels at which most looks do not fit its pattern; empty: it is that.
+
+    `looks` are brightnesses and their instants on the daemon's clock.
+    """
+    by_level: dict[float, list[tuple[float, bool]]] = {}
+    for measured, at in looks:
+        fits = is_level(measured, pattern, at, pwm=pwm)
+        by_level.setdefault(level_at(pattern, at, pwm=pwm), []).append((measured, fits))
+    return [
+        statistics.median(measured for measured, _ in each)
+        for each in by_level.values()
+        if 2 * sum(fits for _, fits in each) <= len(each)
+    ]
 
 
 def changes(pattern: str, first: Instant, last: Instant, *, pwm: bool = True) -> bool:

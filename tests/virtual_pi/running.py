@@ -12,8 +12,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
@@ -37,6 +37,9 @@ PATIENCE_S: Final = 600.0
 BOOTS: Final = 2
 """A guest whose kernel gives up (a processor of the emulator hung once in some runs) has said nothing of the
 table. It is booted once more; one that only took too long is not."""
+
+REASON_LINES: Final = 12
+"""Of a failure, told once more at the end: what a test prints is far above, and may be cut away."""
 
 PRESSES_A_SECOND: Final = 5
 """Around the close, at the least; a quiet machine does four times as many."""
@@ -66,6 +69,8 @@ class Verdict:
     """Tests that there are, but of which the guest said nothing."""
     took_s: float
     """From the building to the switching off."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """What pytest said of each that failed, by name: its last lines, which name what was wrong."""
 
     @property
     def ok(self) -> bool:
@@ -213,6 +218,7 @@ def last_verdict() -> Verdict | None:
 def judge(results: Path, expected: list[str], digest: str, took_s: float, *, whole: bool) -> Verdict:
     """Every test that there is against what the guest's report says of it."""
     found: dict[str, str] = {}
+    said: dict[str, str] = {}
     try:
         cases = list(ElementTree.parse(results).iter("testcase"))
     except (OSError, ElementTree.ParseError):
@@ -220,8 +226,10 @@ def judge(results: Path, expected: list[str], digest: str, took_s: float, *, who
     for case in cases:
         name = f"{case.get('classname', '')}::{case.get('name')}"
         skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
+        bad = [each for kind in ("failure", "error") for each in case.findall(kind)]
+        if bad:
             found[name] = "failed"
+            said[name] = "\n".join(_reason(each) for each in bad)
         elif skipped is not None:
             found[name] = "expected" if skipped.get("type") == "pytest.xfail" else "skipped"
         else:
@@ -239,7 +247,13 @@ def judge(results: Path, expected: list[str], digest: str, took_s: float, *, who
         skipped=which("skipped"),
         missing=which("missing"),
         took_s=round(took_s, 1),
+        reasons={name: said[_as_reported(name)] for name in expected if _as_reported(name) in said},
     )
+
+
+def _reason(element: ElementTree.Element) -> str:
+    lines = [line for line in (element.text or element.get("message") or "").splitlines() if line.strip()]
+    return "\n".join(lines[-REASON_LINES:])
 
 
 def _as_reported(name: str) -> str:

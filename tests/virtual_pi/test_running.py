@@ -18,7 +18,9 @@ from tests.virtual_pi.running import GUEST, NoVerdict, expected_tests, judge
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.virtual_pi.guest.test_a" name="test_good" />
-<testcase classname="tests.virtual_pi.guest.test_a" name="test_bad"><failure message="no" /></testcase>
+<testcase classname="tests.virtual_pi.guest.test_a" name="test_bad"><failure message="no">above
+assert 1 == 2
+</failure></testcase>
 <testcase classname="tests.virtual_pi.guest.test_a" name="test_torn"><error message="down" /></testcase>
 <testcase classname="tests.virtual_pi.guest.test_a" name="test_known">
   <skipped type="pytest.xfail" message="not yet" /></testcase>
@@ -42,6 +44,7 @@ def test_every_kind_of_outcome_is_told_apart(tmp_path: Path) -> None:
     assert verdict.expected_failures == (name("known"),)
     assert verdict.skipped == (name("idle"),)
     assert verdict.missing == (name("lost"),)
+    assert verdict.reasons == {name("bad"): "above\nassert 1 == 2", name("torn"): "down"}
     assert not verdict.ok
 
 

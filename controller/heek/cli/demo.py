@@ -116,7 +116,7 @@ class _Stage:
             stack.callback(self._wire.close)
             self._gateway = self._child(
                 "gateway",
-                ["ki", "serial-gateway", "--port", self._wire.gateway_end, "--url", self._ki_url],
+                self._gateway_command(self._wire.gateway_end),
                 self._gateway_ended,
             )
         # Whatever ends first, and however: the children go, then their wire, then the folder.
@@ -221,6 +221,10 @@ class _Stage:
         database = str(self._folder / "ki" / "ki.sqlite3")
         port = str(self._arguments.ki_port)
         return ["ki", "serve", "--demo", "--host", HOST, "--port", port, "--database", database]
+
+    def _gateway_command(self, port: str) -> list[str]:
+        # Nobody is there to enrol a table that lives as long as its demonstration.
+        return ["ki", "serial-gateway", "--first-sight", "--port", port, "--url", self._ki_url]
 
     def _end_children(self) -> None:
         for child in reversed(self._children):

@@ -1,4 +1,8 @@
-"""`heek ki serial-gateway`: the KI's end of a serial line, until it is told to stop.
+"""`heek ki serial-gateway`: the KI's end of one serial line or of many, until it is told to stop.
+
+To the KI it looks like a program on its own machine, but what it carries comes from elsewhere. It says so in
+a `Via` header, so the KI takes no table over it that is not enrolled; `--first-sight` leaves that header
+out, for a demonstration, or where whoever can plug in a cable is trusted.
 
 Logs go to standard error; nothing but frames ever goes to the port. SIGTERM and Ctrl-C end it with code 0.
 """
@@ -26,14 +30,27 @@ DEFAULT_URL: Final = "http://127.0.0.1:8625"
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 BAUDS: Final = range(1200, 4_000_001)
 """As in `ki.baud`."""
+VIA: Final = "1.1 heek-gateway"
+"""What the KI is told of whatever comes over a line."""
 
 
 def add_to(commands: Any) -> None:
     """Add `serial-gateway` to the commands of `heek ki`."""
-    parser = commands.add_parser("serial-gateway", help="bring what comes over a serial port to the KI")
-    parser.add_argument("--port", required=True, metavar="NAME", help="such as /dev/serial/by-id/...")
+    parser = commands.add_parser("serial-gateway", help="bring what comes over serial ports to the KI")
+    parser.add_argument(
+        "--port",
+        required=True,
+        action="append",
+        metavar="NAME",
+        help="such as /dev/serial/by-id/...; give it again for each further table",
+    )
     parser.add_argument("--baud", type=int, default=DEFAULT_BAUD, metavar="N", help="default: %(default)s")
     parser.add_argument("--url", default=DEFAULT_URL, metavar="URL", help="of the KI; default: %(default)s")
+    parser.add_argument(
+        "--first-sight",
+        action="store_true",
+        help="let the KI take tables on these lines that nobody has enrolled; for demonstrations",
+    )
     # For a program that starts this one: standard input ends with it, however it ends.
     parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
@@ -45,13 +62,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(
             f"--baud {arguments.baud}: give a rate from {BAUDS[0]} to {BAUDS[-1]}, such as {DEFAULT_BAUD}"
         )
-    if _can_never_be_a_port(arguments.port):
-        raise ConfigError(f"--port {arguments.port} is no serial port; give the name of one")
     if arguments.url.startswith("https:"):
         raise ConfigError(
             f"--url {arguments.url}: a gateway is enrolled nowhere, so it cannot tell the KI by its key; "
             "use http:// (what it carries is signed at both ends)"
         )
+    ports: list[str] = arguments.port
+    for port in ports:
+        if _can_never_be_a_port(port):
+            raise ConfigError(f"--port {port} is no serial port; give the name of one")
+    _check_different(ports)
     supervised: bool = arguments.until_stdin_closes
     logging.basicConfig(
         # Whoever started us speaks for us: the page of the table says how the link is.
@@ -59,8 +79,22 @@ def run(arguments: argparse.Namespace) -> int:
         format="%(levelname)s %(message)s",
         stream=sys.stderr,
     )
-    asyncio.run(_run(arguments.port, arguments.baud, arguments.url, supervised=supervised))
+    via = None if arguments.first_sight else VIA
+    asyncio.run(_run(ports, arguments.baud, arguments.url, via, supervised=supervised))
     return OK
+
+
+def _check_different(ports: list[str]) -> None:
+    """Raise ConfigError if two names lead to one port: the second would find it taken, by this program."""
+    known: dict[str, str] = {}
+    for port in ports:
+        leads_to = os.path.realpath(port)
+        other = known.get(leads_to)
+        if other == port:
+            raise ConfigError(f"--port {port} is given twice; give each port once")
+        if other is not None:
+            raise ConfigError(f"--port {port} and --port {other} are one port; give each port once")
+        known[leads_to] = port
 
 
 def _can_never_be_a_port(name: str) -> bool:
@@ -77,12 +111,12 @@ def _can_never_be_a_port(name: str) -> bool:
         os.close(tried)
 
 
-async def _run(port: str, baud: int, url: str, *, supervised: bool) -> None:
-    from heek.ki.gateway import Gateway
+async def _run(ports: list[str], baud: int, url: str, via: str | None, *, supervised: bool) -> None:
+    from heek.ki.gateway import Gateway, ServiceNews
     from heek.ki.http_link import HttpLink
 
     try:
-        service = HttpLink(url)
+        services = [HttpLink(url, via=via) for _ in ports]
     except ValueError as error:
         raise ConfigError(f"--url {error}") from None
     loop = asyncio.get_running_loop()
@@ -94,10 +128,13 @@ async def _run(port: str, baud: int, url: str, *, supervised: bool) -> None:
         threading.Thread(
             target=_await_end_of_input, args=(lambda: loop.call_soon_threadsafe(stop.set),), daemon=True
         ).start()
-    gateway = Gateway(port, baud, service)
-    log.info("the gateway is ready: %s at %d baud to the KI at %s", port, baud, url)
+    news = ServiceNews()
+    gateways = [
+        Gateway(port, baud, service, news=news) for port, service in zip(ports, services, strict=True)
+    ]
+    log.info("the gateway is ready: %s at %d baud to the KI at %s", ", ".join(ports), baud, url)
     await stop.wait()
-    await gateway.close()
+    await asyncio.gather(*(gateway.close() for gateway in gateways))
     for number in STOP_SIGNALS:
         # Whoever asks for the end again gets the one that is under way.
         signal.signal(number, signal.SIG_IGN)

@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C; raises TableError if it cannot start."""
-    settings, level = _settings(arguments)
+    settings, level = settings_of(arguments)
     if arguments.until_stdin_closes:
         # Whoever started us speaks for us, as long as all is well.
         level = "WARNING"
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _settings(arguments: argparse.Namespace) -> tuple[ServiceSettings, str]:
+def settings_of(arguments: argparse.Namespace) -> tuple[ServiceSettings, str]:
     """What the command line says, else the configuration, else the defaults; and what is logged."""
     from heek.config.values import default_state_dir
     from heek.ranking.settings import FILE_NAME, ServiceSettings
@@ -81,14 +81,15 @@ def _settings(arguments: argparse.Namespace) -> tuple[ServiceSettings, str]:
         if service.database:
             given["database"] = Path(service.database)
     for key in ("host", "port", "tls_port", "name", "database"):
-        if getattr(arguments, key) is not None:
+        if getattr(arguments, key, None) is not None:
             given[key] = getattr(arguments, key)
     if "database" not in given:
         given["database"] = default_state_dir() / FILE_NAME
     given["database"] = given["database"].absolute()
-    settings = ServiceSettings(**given, demo=arguments.demo)
+    settings = ServiceSettings(**given, demo=getattr(arguments, "demo", False))
     here_alone = is_loopback(settings.host) or settings.host == "localhost"
-    return replace(settings, announce=not (here_alone or arguments.no_announce)), level
+    silent = here_alone or getattr(arguments, "no_announce", True)
+    return replace(settings, announce=not silent), level
 
 
 def _port(text: str) -> int:

@@ -7,6 +7,7 @@ Reading, the example file and `heek config show` all go by `KEYS`, `STATION_KEYS
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -348,6 +349,18 @@ LATER: Final[frozenset[str]] = frozenset(
     | {"acadmu.auto_finish", "acadmu.turn_s"}
 )
 """Keys of the specification that a later version will know; until then they are mistakes."""
+DRAWN: Final[Mapping[str, str]] = {
+    "seed": "its randomness",
+    "random_seed": "its randomness",
+    "key": "its signing key",
+    "secret": "its signing key",
+    "private_key": "its signing key",
+    "key_id": "its signing key",
+    "id": "its signing key, and with it its id",
+    "incarnation": "its incarnation",
+    "match_id": "the id of each match",
+}
+"""What a table is given by nobody, by the key under which somebody might try."""
 LATER_SECTIONS: Final[frozenset[str]] = frozenset(name.partition(".")[0] for name in LATER) - {"seats"}
 
 

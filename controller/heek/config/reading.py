@@ -18,6 +18,7 @@ from heek.clock import SECOND
 from heek.config.keys import (
     ARRAYS,
     BY_NAME,
+    DRAWN,
     KEYS,
     LATER,
     LATER_SECTIONS,
@@ -239,7 +240,13 @@ class _Reading:
         name = entry.known_as
         shown = ".".join(_shown(part) for part in entry.place)
         section = entry.place[0]
-        if name in LATER or (len(entry.place) == 1 and section in LATER_SECTIONS):
+        if entry.place[-1] in DRAWN:
+            self.mistake(
+                entry.place,
+                f"{shown}: a table draws {DRAWN[entry.place[-1]]} itself, so that nobody can foresee or "
+                "choose it; remove it",
+            )
+        elif name in LATER or (len(entry.place) == 1 and section in LATER_SECTIONS):
             self.mistake(entry.place, f"{shown}: not in this version yet; remove it")
         elif section in LATER_SECTIONS:
             self.mistake(entry.place, f"{shown}: unknown key; nothing of [{section}] is in this version yet")

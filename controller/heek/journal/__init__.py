@@ -15,7 +15,8 @@ from heek.journal.records import (
     SnapshotLabel,
     Synced,
 )
-from heek.journal.store import Journal, open_journal
+from heek.journal.salvage import Salvaged
+from heek.journal.store import Journal, open_journal, open_or_salvage
 from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterStatus, Written
 
 __all__ = [
@@ -34,10 +35,12 @@ __all__ = [
     "Pin",
     "RecordedPart",
     "Result",
+    "Salvaged",
     "SnapshotLabel",
     "Synced",
     "WriterStatus",
     "Written",
     "open_journal",
+    "open_or_salvage",
     "read_journal",
 ]

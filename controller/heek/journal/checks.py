@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
+from heek.journal.salvage import read_salvaged
+
 _PAGE: Final = 500
 _MOST: Final = 100
 """More lines than this help nobody."""
@@ -46,7 +48,7 @@ def _faults(db: sqlite3.Connection) -> Iterator[str]:
     # Results first: events are written no later than the result they lead to, so a daemon that
     # writes meanwhile cannot make a sound journal look wrong.
     rows = db.execute(
-        "SELECT results.match, record, outbox.match"
+        "SELECT number, results.match, record, outbox.match"
         " FROM results LEFT JOIN outbox USING(match) ORDER BY number"
     ).fetchall()
     for (match,) in db.execute("SELECT match FROM outbox WHERE match NOT IN (SELECT match FROM results)"):
@@ -54,20 +56,24 @@ def _faults(db: sqlite3.Connection) -> Iterator[str]:
     snapshot = db.execute("SELECT state FROM snapshot").fetchone()
     if snapshot is not None and _parsed(snapshot[0]) is None:
         yield "snapshot: is not a JSON object"
+    salvaged = read_salvaged(db)
     won: set[str] = set()
-    yield from _event_faults(db, won)
-    for match, record, queued in rows:
-        yield from _result_faults(str(match), record, queued is not None, won)
+    yield from _event_faults(db, won, salvaged is not None)
+    for number, match, record, queued in rows:
+        # The events of what was brought over stayed in the damaged journal.
+        told = match in won or (salvaged is not None and number <= salvaged.last)
+        yield from _result_faults(str(match), record, queued is not None, told)
 
 
-def _event_faults(db: sqlite3.Connection, won: set[str]) -> Iterator[str]:
+def _event_faults(db: sqlite3.Connection, won: set[str], salvaged: bool) -> Iterator[str]:
     """Faults of the events; gathers the matches that were won."""
-    expected, last = 1, -(2**63)
+    expected: int | None = None if salvaged else 1
+    last = -(2**63)
     while rows := db.execute(
         "SELECT seq, event, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (last, _PAGE)
     ).fetchall():
         for seq, event, body in rows:
-            if seq != expected:
+            if expected is not None and seq != expected:
                 yield f"event {seq}: comes where {expected} should; numbers go up by one from 1"
             expected = seq + 1
             line = _parsed(body)
@@ -85,10 +91,10 @@ def _event_faults(db: sqlite3.Connection, won: set[str]) -> Iterator[str]:
         last = rows[-1][0]
 
 
-def _result_faults(match: str, record: object, queued: bool, won: set[str]) -> Iterator[str]:
+def _result_faults(match: str, record: object, queued: bool, told: bool) -> Iterator[str]:
     if not queued:
         yield f"result {match}: has no place in the outbox"
-    if match not in won:
+    if not told:
         yield f"result {match}: there is no match_won of it"
     parsed = _parsed(record)
     seats = parsed.get("seats") if parsed is not None else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,10 @@ from heek.journal.schema import KI_SINCE, RECORDINGS_SINCE, trouble
 _PAGE: Final = 500
 _PARTS_PAGE: Final = 50
 """Parts can be long."""
+_RECORDS_PAGE: Final = 100
+"""Records can have 64 KiB."""
+_RECORDS_SINCE: Final = 2
+"""The version of the schema whose results have them."""
 
 
 class KeptRecords:
@@ -185,6 +189,53 @@ class KeptRecords:
             return None
         rows = self._rows("SELECT incarnation, body, seq FROM fairness ORDER BY seq DESC LIMIT 1")
         return FairnessReport(*rows[0]) if rows else None
+
+    def records_for_ki(self, *, everything: bool) -> Iterator[tuple[int, bytes | None]]:
+        """Number and record of each result that waits, or of all, in the order in which they were written.
+
+        The record is None in a result that an older version wrote. Raises JournalError also for a file of
+        such a version that no newer one has opened yet.
+        """
+        self._expect_records()
+        waits = "" if everything else " AND match IN (SELECT match FROM outbox WHERE state = 'waiting')"
+        after = 0
+        while rows := self._rows(
+            f"SELECT number, cbor FROM results WHERE number > ?{waits} ORDER BY number LIMIT ?",
+            (after, _RECORDS_PAGE),
+        ):
+            for number, cbor in rows:
+                yield number, None if cbor is None else bytes(cbor)
+            after = rows[-1][0]
+
+    def records_numbered(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        """The records of results that `records_for_ki` has named, in that order."""
+        for start in range(0, len(numbers), _RECORDS_PAGE):
+            page = tuple(numbers[start : start + _RECORDS_PAGE])
+            marks = ", ".join("?" * len(page))
+            for (cbor,) in self._rows(
+                f"SELECT cbor FROM results WHERE number IN ({marks}) AND cbor IS NOT NULL ORDER BY number",
+                page,
+            ):
+                yield bytes(cbor)
+
+    def records_of(self, matches: Sequence[str]) -> dict[str, tuple[bytes, bool]]:
+        """Record, and whether it waits, by the match's UUID; only of those that have one."""
+        self._expect_records()
+        marks = ", ".join("?" * len(matches))
+        rows = self._rows(
+            "SELECT match, cbor, state = 'waiting' FROM results JOIN outbox USING(match)"
+            f" WHERE match IN ({marks}) AND cbor IS NOT NULL",
+            tuple(matches),
+        )
+        return {match: (bytes(cbor), bool(waits)) for match, cbor, waits in rows}
+
+    def _expect_records(self) -> None:
+        """Raise JournalError for a file that only a reader has opened, of a heek that kept no records."""
+        if int(self._rows("PRAGMA user_version")[0][0]) < _RECORDS_SINCE:
+            raise JournalError(
+                f"{self.file}: was kept by an older heek, and has no records to sign yet; start the table "
+                "once, which makes them"
+            )
 
     def _keeps_recordings(self) -> bool:
         """A file that only a reader has opened may be of an older heek."""

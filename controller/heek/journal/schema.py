@@ -15,7 +15,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from heek.errors import JournalError
+from heek.errors import JournalDamaged, JournalError
 
 FILE_NAME: Final = "journal.sqlite3"
 MARKER_NAME: Final = "journal.kept"
@@ -104,7 +104,8 @@ _UPGRADES: Final = {
 def open_database(folder: Path) -> sqlite3.Connection:
     """Open the journal of a state folder for writing, made if there was none, checked if there was.
 
-    The caller holds the folder's lock. Raises JournalError with a remedy.
+    The caller holds the folder's lock. Raises JournalError with a remedy: JournalDamaged if what was kept
+    here is damaged, emptied or gone. Such files stay byte for byte as they are.
     """
     file, marker = folder / FILE_NAME, folder / MARKER_NAME
     # By its size alone: to open and close the file beside SQLite would drop SQLite's own locks on it.
@@ -118,9 +119,9 @@ def open_database(folder: Path) -> sqlite3.Connection:
     if size == 0 and witnesses:
         gone = "is empty" if file.exists() else "is gone"
         names = " and ".join(witness.name for witness in witnesses)
-        raise JournalError(
+        raise JournalDamaged(
             f"{file}: {gone}, though {names} beside it {'says' if len(witnesses) == 1 else 'say'} that a "
-            f"journal was kept here; bring it back from a copy, or, to begin anew on purpose, remove {names}"
+            f"journal was kept here; {SALVAGE}"
         )
     try:
         db = sqlite3.connect(file, isolation_level=None, timeout=BUSY_MS / 1000)
@@ -131,14 +132,27 @@ def open_database(folder: Path) -> sqlite3.Connection:
         if not had_data:
             _mark(marker)
     except sqlite3.Error as error:
-        db.close()
+        close_as_it_is(db, file)
         raise trouble(file, error) from None
     except OSError as error:
-        db.close()
+        close_as_it_is(db, file)
         if isinstance(error, JournalError):
             raise
         raise not_writable(folder, error) from None
     return db
+
+
+def close_as_it_is(db: sqlite3.Connection, file: Path) -> None:
+    """Close without carrying the write-ahead log over into the file, which the last one to close does.
+
+    A reader that closes after us, and cannot write, keeps SQLite from that.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(sqlite3.Error):
+            witness = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+            stack.callback(witness.close)
+            witness.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        db.close()
 
 
 def check_version(db: sqlite3.Connection, file: Path) -> int:
@@ -181,12 +195,15 @@ def trouble(file: Path, error: sqlite3.Error) -> JournalError:
     return JournalError(f"{file}: {text}; {remedy}")
 
 
-def damaged(file: Path, what: str) -> JournalError:
+SALVAGE: Final = (
+    "nothing was changed or deleted: bring it back from a copy, or start the table (`heek run`), "
+    "which sets it aside and goes on with what can still be read of it"
+)
+
+
+def damaged(file: Path, what: str) -> JournalDamaged:
     """The file is broken; it stays where and as it is."""
-    return JournalError(
-        f"{file}: is damaged ({what}); nothing was changed or deleted: move it and its -wal and -shm files "
-        f"aside together with {MARKER_NAME}, or bring all back from a copy, then start again"
-    )
+    return JournalDamaged(f"{file}: is damaged ({what}); {SALVAGE}")
 
 
 def not_writable(folder: Path, error: OSError) -> JournalError:
@@ -252,7 +269,10 @@ def _mark(marker: Path) -> None:
     # After the tables are durable: the other way round a cut in between would look like a loss.
     handle = os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        os.write(handle, b"A journal is kept here; heek refuses to start when its file is gone or empty.\n")
+        os.write(
+            handle,
+            b"A journal is kept here; heek knows by this that it is damaged when it is gone or empty.\n",
+        )
         os.fsync(handle)
     finally:
         os.close(handle)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeAlias
 
-from heek.errors import BatchRefused, JournalError
+from heek.errors import BatchRefused, JournalDamaged, JournalError
 from heek.journal import ki_notes
 from heek.journal.checks import deltas_of
 from heek.journal.kept import KeptRecords
@@ -27,7 +27,16 @@ from heek.journal.records import (
     Result,
     Synced,
 )
-from heek.journal.schema import FILE_NAME, not_writable, open_database, sync_folder, trouble
+from heek.journal.salvage import Salvaged
+from heek.journal.schema import (
+    FILE_NAME,
+    close_as_it_is,
+    not_writable,
+    open_database,
+    sync_folder,
+    trouble,
+)
+from heek.journal.set_aside import finish, set_aside, unfinished
 
 _INSERT_EVENT: Final = "INSERT INTO events(seq, at_ns, event, body) VALUES(?, ?, ?, ?)"
 _REPLACE_SNAPSHOT: Final = (
@@ -56,8 +65,40 @@ def open_journal(state_dir: Path) -> Journal:
     """Open the journal of a state folder, made if there is none, for this process alone.
 
     Raises JournalError, with what to do, if the folder cannot be written, another heek runs on it, the
-    file is damaged, emptied, another program's or a newer version's. Nothing is ever deleted.
+    file is another program's or a newer version's; JournalDamaged if it is damaged, emptied or gone, or was
+    being set aside when the power was cut. Nothing is ever deleted.
     """
+    with _locked(state_dir) as lock:
+        if (folder := unfinished(state_dir)) is not None:
+            raise JournalDamaged(
+                f"{state_dir / FILE_NAME}: was being set aside in {folder.name}; start the table "
+                "(`heek run`), which goes on with that"
+            )
+        return Journal(open_database(state_dir), state_dir / FILE_NAME, lock)
+
+
+def open_or_salvage(state_dir: Path) -> Journal:
+    """The same; but a journal that is damaged, emptied or gone is set aside, and a new one goes on.
+
+    `Journal.salvaged` then says what came over. Raises JournalError as `open_journal` does, and if the card
+    does not take what has to be written: then all is there, and the next start goes on with it.
+    """
+    with _locked(state_dir) as lock:
+        salvaged = finish(state_dir)
+        try:
+            db = open_database(state_dir)
+        except JournalDamaged as error:
+            if salvaged is not None:
+                # What was written just now is damaged again: the card is broken, and so would be the next.
+                raise
+            salvaged = set_aside(state_dir, str(error))
+            db = open_database(state_dir)
+        return Journal(db, state_dir / FILE_NAME, lock, salvaged)
+
+
+@contextlib.contextmanager
+def _locked(state_dir: Path) -> Iterator[FolderLock]:
+    """The state folder, made if there is none, and its lock; let go of if what is done with it fails."""
     try:
         made = not state_dir.exists()
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -67,7 +108,7 @@ def open_journal(state_dir: Path) -> Journal:
         raise not_writable(state_dir, error) from None
     lock = FolderLock(state_dir)
     try:
-        return Journal(open_database(state_dir), state_dir / FILE_NAME, lock)
+        yield lock
     except BaseException:
         lock.release()
         raise
@@ -76,9 +117,13 @@ def open_journal(state_dir: Path) -> Journal:
 class Journal(KeptRecords):
     """An open journal; belongs to the thread that opened it. Made by `open_journal`."""
 
-    def __init__(self, db: sqlite3.Connection, file: Path, lock: FolderLock) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, file: Path, lock: FolderLock, salvaged: Salvaged | None = None
+    ) -> None:
         super().__init__(db, file)
         self._lock = lock
+        self.salvaged: Final = salvaged
+        """What came over of a damaged journal at this opening; None: it was sound."""
         # None: not known, ask the file.
         self._last: int | None = None
         self._sync: bool | None = None
@@ -419,15 +464,10 @@ class Journal(KeptRecords):
 
         For stories in which the power is cut: what was not committed is gone, the log stays as it is.
         """
-        # SQLite carries the log over when the last one closes. A reader that closes after us, and cannot
-        # write, keeps it from that.
-        with contextlib.ExitStack() as stack:
-            stack.callback(self._lock.release)
-            with contextlib.suppress(sqlite3.Error):
-                witness = sqlite3.connect(f"{self.file.absolute().as_uri()}?mode=ro", uri=True)
-                stack.callback(witness.close)
-                witness.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            self._db.close()
+        try:
+            close_as_it_is(self._db, self.file)
+        finally:
+            self._lock.release()
 
     def __enter__(self) -> Journal:
         return self

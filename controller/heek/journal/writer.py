@@ -23,7 +23,8 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar
 from heek.clock import SECOND, Clock, Duration, Instant, seconds_text
 from heek.errors import BatchRefused, JournalError
 from heek.journal.records import Batch, Entry, SnapshotLabel
-from heek.journal.store import Journal, open_journal
+from heek.journal.salvage import Salvaged
+from heek.journal.store import Journal, open_or_salvage
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -118,9 +119,9 @@ class JournalWriter:
         clock: Clock,
         *,
         limit: int = LIMIT,
-        opener: Callable[[Path], Journal] = open_journal,
+        opener: Callable[[Path], Journal] = open_or_salvage,
     ) -> None:
-        """Open the journal on the executor's thread; raises JournalError as `open_journal` does.
+        """Open the journal on the executor's thread; raises JournalError as `open_or_salvage` does.
 
         The executor must run one call at a time, in order, always on the same thread.
         """
@@ -134,6 +135,8 @@ class JournalWriter:
         self._status = WriterStatus()
         self._journal: Journal = executor.submit(opener, state_dir).result()
         self._tail = executor.submit(self._journal.last_seq).result()
+        self.salvaged: Final[Salvaged | None] = self._journal.salvaged
+        """What came over of a damaged journal at the start; None: it was sound."""
 
     @property
     def status(self) -> WriterStatus:

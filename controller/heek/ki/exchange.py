@@ -23,9 +23,11 @@ and what was not acknowledged in it is reported lost. The same happens after 6 s
 session. Whoever calls again does so with a new nonce, so that nothing old can be taken for something new.
 
 **On the wire.** A HELLO's payload is the least and the most version (a byte each), its sender's nonce and the
-one it has heard, or 0 (four bytes each, little-endian); what stands behind that is ignored. The number of a
-session is the low half of the CRC-32 over two nonces, the sender's first. In a HELLO it is 0, as are seq
-and ack.
+one it has heard, or 0 (four bytes each, little-endian). Behind that may stand who its sender is: a byte for
+what it is (`Role`) and its name in UTF-8, for people. It decides nothing but this: two ends of one kind, two
+tables on one cable say, have no session, and each can say whom it has found. An end that does not say what
+it is may be anything. The number of a session is the low half of the CRC-32 over two nonces, the sender's
+first. In a HELLO it is 0, as are seq and ack.
 
 **Versions.** A HELLO carries the range that its sender speaks; the session takes the highest that both do. If
 there is none, that is a state with a name, both ends know it, and both go on calling quietly, since
@@ -35,7 +37,7 @@ either may be replaced by a newer one. HELLO itself is the same in all versions.
 | --- | --- |
 | SHUT | there is no port |
 | CALLING | we say HELLO, and nobody has heard us |
-| MISMATCH | somebody has, with whom we have no version in common; 6 s after its last HELLO we forget it |
+| MISMATCH | somebody has, of our own kind or with no version of ours; 6 s after its last HELLO we forget it |
 | OPEN | there is a session |
 
 **What cannot be shown.** A message that is reported lost may have arrived all the same, if only its
@@ -67,6 +69,9 @@ SILENCE: Final[Duration] = 6 * SECOND
 FIRST_CALL: Final[Duration] = 250 * MILLISECOND
 LONGEST_CALL: Final[Duration] = 2 * SECOND
 
+LONGEST_NAME: Final = 64
+"""Characters of a name that are kept."""
+
 _HELLO_BODY: Final = struct.Struct("<BBII")
 """Least and most version, our nonce, the peer's nonce or 0."""
 
@@ -89,11 +94,46 @@ CHANGES: Final[Mapping[State, frozenset[State]]] = {
 """Which state may follow which. OPEN follows OPEN when the peer has started again."""
 
 
+class Role(Enum):
+    """What an end is, as its HELLO says it; the value is the byte on the wire."""
+
+    UNSAID = 0
+    TABLE = 1
+    KI = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who an end says it is. Nothing is proved by it: it is told to people, and keeps two tables apart."""
+
+    role: Role = Role.UNSAID
+    name: str = ""
+
+    def encode(self) -> bytes:
+        """What stands behind the nonces of a HELLO: nothing, for one who does not say."""
+        if self.role is Role.UNSAID:
+            return b""
+        return bytes([self.role.value]) + self.name[:LONGEST_NAME].encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Identity:
+        """The same read back; whatever else stands there is nobody's word."""
+        if not data or data[0] not in (Role.TABLE.value, Role.KI.value):
+            return cls()
+        said = data[1:].decode("utf-8", "replace")
+        return cls(Role(data[0]), "".join(each for each in said if each.isprintable())[:LONGEST_NAME])
+
+
+NOBODY: Final = Identity()
+"""An end that does not say who it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
     """Both ends have a session; messages may be sent."""
 
     version: int
+    peer: Identity = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +152,15 @@ class VersionsDiffer:
     theirs: tuple[int, int]
 
 
-Happening: TypeAlias = SessionOpened | SessionEnded | VersionsDiffer | MessageHappening
+@dataclass(frozen=True, slots=True)
+class WrongPeer:
+    """The other end is what we are ourselves: it is not the one that belongs there."""
+
+    peer: Identity
+
+
+Mismatch: TypeAlias = VersionsDiffer | WrongPeer
+Happening: TypeAlias = SessionOpened | SessionEnded | Mismatch | MessageHappening
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +177,15 @@ class _Candidate:
     mine: int
     theirs: int | None = None
     version: int = 0
+    peer: Identity = NOBODY
 
 
 class Exchange:
     """One end of a serial line; see the module for what it does and why.
 
     `baud` is the line's, for the time that a frame takes. `random_bytes` makes the nonces: the two ends must
-    never draw the same. `versions` are the least and the most that this end speaks.
+    never draw the same. `versions` are the least and the most that this end speaks, `me` is who it says it
+    is.
     """
 
     def __init__(
@@ -144,7 +194,9 @@ class Exchange:
         baud: int,
         random_bytes: Callable[[int], bytes],
         versions: tuple[int, int] = (VERSION, VERSION),
+        me: Identity = NOBODY,
     ) -> None:
+        self._me = me
         self.counters: Final = ExchangeCounters()
         self._baud = baud
         self._random_bytes = random_bytes
@@ -157,7 +209,7 @@ class Exchange:
         self._call_wait: Duration = FIRST_CALL
         self._hello_owed: int | None = None
         """The nonce to repeat in a HELLO that answers one."""
-        self._unfit: tuple[int, int] | None = None
+        self._unfit: Mismatch | None = None
         self._unfit_at: Instant = 0
         self._number = 0
         self._out: list[Happening] = []
@@ -168,9 +220,14 @@ class Exchange:
         return self._state
 
     @property
-    def peer_versions(self) -> tuple[int, int] | None:
-        """In MISMATCH the versions that the peer speaks."""
+    def mismatch(self) -> Mismatch | None:
+        """In MISMATCH what is wrong with the peer."""
         return self._unfit if self._state is State.MISMATCH else None
+
+    @property
+    def unframed(self) -> bytes:
+        """The last bytes, up to 80, that came and belong to no frame."""
+        return self._decoder.unframed
 
     @property
     def held(self) -> int:
@@ -275,7 +332,7 @@ class Exchange:
         self._call_at, self._call_wait = now, FIRST_CALL
         self._hello_owed = self._unfit = None
 
-    def _open(self, now: Instant, mine: int, theirs: int, version: int) -> Delivery:
+    def _open(self, now: Instant, mine: int, theirs: int, version: int, peer: Identity) -> Delivery:
         self._end("the other end has started anew")
         self._enter(State.OPEN)
         self._candidate = self._unfit = None
@@ -290,7 +347,7 @@ class Exchange:
         )
         self._session = _Session(mine, theirs, delivery)
         self.counters.sessions += 1
-        self._out.append(SessionOpened(version))
+        self._out.append(SessionOpened(version, peer))
         return delivery
 
     def _end(self, reason: str) -> None:
@@ -325,7 +382,7 @@ class Exchange:
             and frame.version == candidate.version
         ):
             # Only who has heard our newest nonce knows this number.
-            delivery = self._open(now, candidate.mine, candidate.theirs, candidate.version)
+            delivery = self._open(now, candidate.mine, candidate.theirs, candidate.version, candidate.peer)
             self._out.extend(delivery.take(frame, now))
         else:
             self.counters.strangers += 1
@@ -335,6 +392,7 @@ class Exchange:
             self.counters.strangers += 1
             return
         least, most, nonce, heard = _HELLO_BODY.unpack_from(frame.payload)
+        peer = Identity.decode(frame.payload[_HELLO_BODY.size :])
         session, candidate = self._session, self._candidate
         version = min(most, self.versions[1])
         if nonce in (each.mine for each in (session, candidate) if each is not None):
@@ -342,7 +400,9 @@ class Exchange:
         elif nonce == 0 or least > most:
             self.counters.strangers += 1
         elif version < max(least, self.versions[0]):
-            self._take_unfit_hello(nonce, heard, (least, most), now)
+            self._take_unfit_hello(nonce, heard, VersionsDiffer(self.versions, (least, most)), now)
+        elif peer.role is not Role.UNSAID and peer.role is self._me.role:
+            self._take_unfit_hello(nonce, heard, WrongPeer(peer), now)
         elif session is not None and nonce == session.theirs:
             # The peer has not opened this very session yet, or its HELLO comes late.
             if heard == 0:
@@ -350,24 +410,24 @@ class Exchange:
             elif heard == session.mine:
                 session.delivery.owe_ack()
         elif candidate is not None and heard == candidate.mine:
-            self._open(now, candidate.mine, nonce, version).owe_ack()
+            self._open(now, candidate.mine, nonce, version, peer).owe_ack()
         elif heard == 0:
             candidate = self._candidate_for(nonce)
-            candidate.theirs, candidate.version = nonce, version
+            candidate.theirs, candidate.version, candidate.peer = nonce, version, peer
             self._hello_owed = nonce
         else:
             # Meant for whom we were before.
             self.counters.strangers += 1
 
-    def _take_unfit_hello(self, nonce: int, heard: int, theirs: tuple[int, int], now: Instant) -> None:
-        """A peer with no version in common: it is told ours, so that it can say so too."""
+    def _take_unfit_hello(self, nonce: int, heard: int, unfit: Mismatch, now: Instant) -> None:
+        """A peer with whom there can be no session: it is told who we are, so that it can say so too."""
         if heard == 0:
             self._candidate_for(nonce)
             self._hello_owed = nonce
         if self._session is None:
-            if self._unfit != theirs:
-                self._out.append(VersionsDiffer(self.versions, theirs))
-            self._unfit, self._unfit_at = theirs, now
+            if self._unfit != unfit:
+                self._out.append(unfit)
+            self._unfit, self._unfit_at = unfit, now
             if self._state is State.CALLING:
                 self._enter(State.MISMATCH)
 
@@ -389,7 +449,8 @@ class Exchange:
 
     def _hello(self, mine: int, heard: int) -> Frame:
         self.counters.hellos += 1
-        return Frame(HELLO, payload=_HELLO_BODY.pack(*self.versions, mine, heard))
+        body = _HELLO_BODY.pack(*self.versions, mine, heard)
+        return Frame(HELLO, payload=body + self._me.encode())
 
 
 def _session_id(sender: int, receiver: int) -> int:

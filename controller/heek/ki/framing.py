@@ -35,6 +35,9 @@ _MOST_BODY: Final = _LEAST_BODY + MOST_PAYLOAD
 _RUN: Final = 254
 """Bytes that one code byte of COBS can stand for at most."""
 
+REMEMBERED: Final = 80
+"""Of the bytes that belong to no sound frame the last ones, for people: they show what else talks here."""
+
 LONGEST_CODED: Final = _MOST_BODY + -(-_MOST_BODY // _RUN)
 """Bytes between the two zeros of the longest frame: no decoder holds more."""
 
@@ -82,6 +85,12 @@ class FrameDecoder:
         self.counters: Final = FrameCounters() if counters is None else counters
         self._held = bytearray()
         self._skipping = False
+        self._refused = b""
+
+    @property
+    def unframed(self) -> bytes:
+        """The last bytes, up to 80, of what belongs to no sound frame or to one that has not ended."""
+        return (self._refused + self._held)[-REMEMBERED:]
 
     @property
     def held(self) -> int:
@@ -105,30 +114,35 @@ class FrameDecoder:
 
     def reset(self) -> None:
         """Forget what has not ended: the line was opened anew."""
-        self.counters.invalid_bytes += len(self._held)
+        self._refuse(self._held)
+        self._refused = b""
         self._held.clear()
         self._skipping = False
 
     def _hold(self, piece: bytes) -> None:
         if self._skipping:
-            self.counters.invalid_bytes += len(piece)
+            self._refuse(piece)
         elif len(self._held) + len(piece) > LONGEST_CODED:
             # No frame is that long: all of it is garbage up to the next zero.
-            self.counters.invalid_bytes += len(self._held) + len(piece)
+            self._refuse(self._held + piece)
             self._held.clear()
             self._skipping = True
         else:
             self._held += piece
 
+    def _refuse(self, data: bytes | bytearray) -> None:
+        self.counters.invalid_bytes += len(data)
+        self._refused = (self._refused + data[-REMEMBERED:])[-REMEMBERED:]
+
     def _decode(self, coded: bytes) -> Frame | None:
         body = _unstuff(coded)
         if body is None or not _LEAST_BODY <= len(body) <= _MOST_BODY:
-            self.counters.invalid_bytes += len(coded)
+            self._refuse(coded)
             return None
         (crc,) = _CRC.unpack_from(body, len(body) - _CRC.size)
         content = body[: -_CRC.size]
         if crc32(content) != crc:
-            self.counters.invalid_bytes += len(coded)
+            self._refuse(coded)
             self.counters.crc_errors += 1
             return None
         self.counters.frames += 1

@@ -21,7 +21,18 @@ from typing import Final
 
 from heek.clock import SECOND, Clock, Duration, Instant
 from heek.errors import LinkError
-from heek.ki.exchange import Exchange, Happening, SessionEnded, SessionOpened, State, VersionsDiffer
+from heek.ki.exchange import (
+    NOBODY,
+    Exchange,
+    Happening,
+    Identity,
+    Role,
+    SessionEnded,
+    SessionOpened,
+    State,
+    VersionsDiffer,
+    WrongPeer,
+)
 from heek.ki.link import LinkStatus
 from heek.ki.serial_port import SerialPort, advice_on_name, open_port
 
@@ -33,6 +44,10 @@ STUCK: Final[Duration] = 5 * SECOND
 """A port that takes no byte for so long takes none any more."""
 NO_ANSWER: Final[Duration] = 5 * SECOND
 """Calling for longer than this is an outage, and is told with what may be its reason."""
+LEAST_TEXT: Final = 4
+"""Bytes below which nobody can say whether they are text."""
+MOST_QUOTED: Final = 40
+"""Characters of what something else says on the line."""
 CLOSING_S: Final = 2.0
 """How long `close` waits for the port to be put away."""
 
@@ -40,8 +55,8 @@ CLOSING_S: Final = 2.0
 class SerialLine:
     """One end of a serial line. `start` opens the port, and everything happens on `loop` from then on.
 
-    `far_end` names the other end, as in "no answer from the KI's end". `on_happening` is called on the loop,
-    and may call `send` and `restart`.
+    `far_end` names the other end, as in "no answer from the KI's end"; `me` is who this one says it is.
+    `on_happening` is called on the loop, and may call `send` and `restart`.
     """
 
     def __init__(
@@ -53,6 +68,7 @@ class SerialLine:
         clock: Clock,
         far_end: str,
         on_happening: Callable[[Happening], None],
+        me: Identity = NOBODY,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self._name = port
@@ -61,7 +77,7 @@ class SerialLine:
         self._clock = clock
         self._far_end = far_end
         self._on_happening = on_happening
-        self._exchange = Exchange(baud=baud, random_bytes=random_bytes)
+        self._exchange = Exchange(baud=baud, random_bytes=random_bytes, me=me)
         self._port: SerialPort | None = None
         self._trouble = f"opening {port}"
         """Why there is no port."""
@@ -73,8 +89,8 @@ class SerialLine:
         self._reopen_wait: Duration = FIRST_REOPEN
         self._calling_since: Instant = 0
         self._seen_before = (0, 0, 0)
-        self._told = ""
-        """The outage that was logged last; empty: all is well, or was never otherwise."""
+        self._told: set[str] = set()
+        """What was logged of the outage that there is; empty: all is well, or was never otherwise."""
         self._closed = False
         self._working = 0
         """How many threads work on the port."""
@@ -297,10 +313,10 @@ class SerialLine:
             if isinstance(each, SessionOpened):
                 if self._told:
                     log.info("the serial line on %s: %s answers again", self._name, self._far_end)
-                self._told = ""
+                self._told.clear()
             elif isinstance(each, SessionEnded):
                 self._begins_to_call()
-            elif isinstance(each, VersionsDiffer):
+            elif isinstance(each, VersionsDiffer | WrongPeer):
                 self._outage()
             self._on_happening(each)
 
@@ -309,47 +325,71 @@ class SerialLine:
         self._seen_before = self._seen()
 
     def _outage(self) -> None:
-        """Log what is wrong, unless that is what was logged last."""
-        words = self._words()
-        if words != self._told:
-            self._told = words
-            log.warning("the serial line on %s: %s", self._name, words)
+        """Log what is wrong, unless that was logged of this outage already."""
+        without_quote = self._words(quote=False)
+        if without_quote not in self._told:
+            self._told.add(without_quote)
+            log.warning("the serial line on %s: %s", self._name, self._words())
 
     def _seen(self) -> tuple[int, int, int]:
         counters = self._exchange.counters
         return counters.bytes_in, counters.frames, counters.echoes
 
-    def _words(self) -> str:
+    def _words(self, *, quote: bool = True) -> str:
+        """How it stands; `quote`: with what else is said on the line, which is different each time."""
         if self._port is None:
             return self._trouble
         if self.is_open:
             return "up"
-        theirs = self._exchange.peer_versions
-        if theirs is not None:
-            least, most = self._exchange.versions
-            return (
-                f"{self._far_end} speaks versions {theirs[0]} to {theirs[1]} of the line's exchange, "
-                f"this one {least} to {most}; update the older of the two programs"
-            )
+        match self._exchange.mismatch:
+            case VersionsDiffer(ours=ours, theirs=theirs):
+                return (
+                    f"{self._far_end} speaks versions {theirs[0]} to {theirs[1]} of the line's exchange, "
+                    f"this one {ours[0]} to {ours[1]}; update the older of the two programs"
+                )
+            case WrongPeer(peer=peer):
+                return (
+                    f"the wrong end is on this line: {_described(peer)} instead of {self._far_end}; see "
+                    "which adapter the port's name leads to (two of one kind: name them by "
+                    "/dev/serial/by-path)"
+                )
         if self._clock.now() - self._calling_since < NO_ANSWER:
             return f"calling {self._far_end}"
+        return f"no answer from {self._far_end}{self._why_no_answer(quote=quote)}"
+
+    def _why_no_answer(self, *, quote: bool) -> str:
+        """What may be the reason, from what has come since it began to call."""
         size, frames, echoes = (
             now - before for now, before in zip(self._seen(), self._seen_before, strict=True)
         )
-        words = f"no answer from {self._far_end}"
         if not size:
             return (
-                f"{words}: nothing at all comes in; is it running, is the cable there, "
-                "do the two data lines cross?"
+                ": nothing at all comes in; is it running, is the cable there, do the two data lines cross?"
             )
         if echoes and echoes == frames:
             return (
-                f"{words}: the line sends back what we say; "
-                "disable the login console on it, or take the bridge off"
+                ": the line sends back what we say; disable the login console on it, or take the bridge off"
             )
-        if not frames:
-            return (
-                f"{words}: something else talks on the line; disable the login console on it, "
-                f"and see that both ends have {self._baud} baud"
-            )
-        return words
+        if frames:
+            return ": it calls, and does not hear us; see to the wire from our TX to its RX"
+        text = _text_in(self._exchange.unframed)
+        if text is None:
+            return f": only garbage comes, no frame; see that both ends have {self._baud} baud and one ground"
+        return (
+            f": something else talks on the line{f' (“{text}”)' if quote else ''}; disable the login console "
+            "on it, and see that the port is the right one"
+        )
+
+
+def _described(peer: Identity) -> str:
+    what = {Role.TABLE: "a table", Role.KI: "a KI's end"}.get(peer.role, "somebody")
+    return f"{what} (“{peer.name}”)" if peer.name else what
+
+
+def _text_in(data: bytes) -> str | None:
+    """The last line of what a console, a modem manager or another device says; None if that is no text."""
+    readable = sum(0x20 <= byte < 0x7F or byte in b"\r\n\t" for byte in data)
+    if len(data) < LEAST_TEXT or readable < 0.9 * len(data):
+        return None
+    lines = [line.strip() for line in data.decode("ascii", "ignore").splitlines() if line.strip()]
+    return "".join(each for each in lines[-1] if each.isprintable())[:MOST_QUOTED] if lines else None

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Select, case, func, literal, select, union_al
 
 from heek.games.ranking_points import GRANT, rank
 from heek.ranking.names import names_for
+from heek.ranking.rulings import is_void
 from heek.ranking.schema import entries, former_numbers, matches, players, standings, transfers
 
 
@@ -67,16 +68,21 @@ def points_of(connection: Connection, numbers: Iterable[str]) -> dict[str, int]:
     return {each.number: each.points for each in look_up(connection, numbers).values() if not each.erased}
 
 
+def free_name(connection: Connection, number: str) -> str:
+    """The first of the names for a KI number that nobody has."""
+    return next(
+        name
+        for name in names_for(number)
+        if connection.execute(select(players.c.id).where(players.c.name == name)).first() is None
+    )
+
+
 def make_account(connection: Connection, number: str, now_s: int) -> int:
     """An account with a generated name and the grant; the number must have none. Returns its inner id.
 
     It is unverified: nobody has proven yet that it is theirs.
     """
-    name = next(
-        name
-        for name in names_for(number)
-        if connection.execute(select(players.c.id).where(players.c.name == name)).first() is None
-    )
+    name = free_name(connection, number)
     player: int = connection.execute(
         players.insert()
         .values(number=number, name=name, unverified=True, known_since=now_s)
@@ -103,33 +109,56 @@ def move(connection: Connection, deltas: Mapping[int, int], winner: int | None) 
         )
 
 
+def count_again(connection: Connection, deltas: Mapping[int, int], winner: int | None, *, times: int) -> None:
+    """Take a match that was booked out of the standings (`times` is -1), or put it back (1).
+
+    What was gained stays gained (`Account.highest_stake`): which records count must not depend on whether a
+    match was voided before or after they came.
+    """
+    for player, delta in deltas.items():
+        connection.execute(
+            standings.update()
+            .where(standings.c.player == player)
+            .values(
+                points=standings.c.points + times * delta,
+                won=standings.c.won + times * (player == winner),
+                played=standings.c.played + times,
+            )
+        )
+
+
 def standings_add_up(connection: Connection) -> bool:
     """Do all standings together come to what the ledger says? Quick, where `mend_standings` looks at each."""
     held = connection.execute(
         select(
             func.count(),
-            func.coalesce(func.sum(standings.c.points - standings.c.gains), 0),
+            func.coalesce(func.sum(standings.c.points), 0),
             func.coalesce(func.sum(standings.c.gains), 0),
             func.coalesce(func.sum(standings.c.won), 0),
             func.coalesce(func.sum(standings.c.played), 0),
         )
     ).one()
     accounts = connection.execute(select(func.count()).select_from(players)).scalar_one()
-    received, paid = connection.execute(
+    counts = ~is_void(transfers.c.match)
+    gained, received, paid = connection.execute(
         select(
             func.coalesce(func.sum(transfers.c.amount), 0),
+            func.coalesce(func.sum(case((counts, transfers.c.amount), else_=0)), 0),
             func.coalesce(
-                func.sum(case((transfers.c.from_player.is_not(None), transfers.c.amount), else_=0)), 0
+                func.sum(case((counts & transfers.c.from_player.is_not(None), transfers.c.amount), else_=0)),
+                0,
             ),
         )
     ).one()
-    won = connection.execute(select(func.count(matches.c.receiver))).scalar_one()
+    won = connection.execute(
+        select(func.count(matches.c.receiver)).where(~is_void(matches.c.id))
+    ).scalar_one()
     played = connection.execute(
         select(func.count(entries.c.player))
         .join(matches, matches.c.id == entries.c.match)
-        .where(matches.c.rated)
+        .where(matches.c.rated, ~is_void(matches.c.id))
     ).scalar_one()
-    return tuple(held) == (accounts, GRANT * accounts - paid, received, won, played)
+    return tuple(held) == (accounts, GRANT * accounts + received - paid, gained, won, played)
 
 
 def mend_standings(connection: Connection) -> int:
@@ -160,11 +189,11 @@ def _from_ledger() -> Select[tuple[int, str, int, int, int, int]]:
     moved = union_all(
         select(
             transfers.c.to_player.label("player"),
-            transfers.c.amount.label("delta"),
+            case((~is_void(transfers.c.match), transfers.c.amount), else_=0).label("delta"),
             transfers.c.amount.label("gain"),
         ),
         select(transfers.c.from_player, -transfers.c.amount, literal(0)).where(
-            transfers.c.from_player.is_not(None)
+            transfers.c.from_player.is_not(None), ~is_void(transfers.c.match)
         ),
     ).subquery()
     sums = (
@@ -176,13 +205,13 @@ def _from_ledger() -> Select[tuple[int, str, int, int, int, int]]:
     counts = (
         select(entries.c.player, func.count().label("played"))
         .join(matches, matches.c.id == entries.c.match)
-        .where(matches.c.rated, entries.c.player.is_not(None))
+        .where(matches.c.rated, entries.c.player.is_not(None), ~is_void(matches.c.id))
         .group_by(entries.c.player)
         .subquery()
     )
     wins = (
         select(matches.c.receiver.label("player"), func.count().label("won"))
-        .where(matches.c.receiver.is_not(None))
+        .where(matches.c.receiver.is_not(None), ~is_void(matches.c.id))
         .group_by(matches.c.receiver)
         .subquery()
     )

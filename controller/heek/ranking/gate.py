@@ -4,7 +4,8 @@ A table is no browser. Whatever changes something comes by POST, as CBOR, and is
 which a browser always shows (`Origin`, `Sec-Fetch-Site`): so no page anywhere, ours included, can make
 accounts or introduce tables. Reports need no more than that, since each record carries its signature. To
 introduce a table, and to sign in by a click, one must besides be on the KI's own machine, not sent on by
-somebody else.
+somebody else. The same goes for what an operator does, who shows the operator's key as well; by that alone a
+browser may send something, and only from our own page.
 
 Pages are read under a name that is the KI's own, or a stranger's page could read them under its own name,
 which suddenly leads here (DNS rebinding). No header lets other sites read; nothing is taken from elsewhere.
@@ -30,9 +31,12 @@ ASKS: Final = "heek.asks"
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _HEADERS: Final = (*safe_headers(POLICY), (b"cross-origin-opener-policy", b"same-origin"))
+ENROL_PATH: Final = "/enrol"
+"""The one page that a browser may send something to."""
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
 _SENT_ON: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
@@ -42,6 +46,8 @@ class Asks:
 
     here: bool
     """On the KI's own machine, and under a name of it; what a proxy sends on is not."""
+    source: str
+    """The address of whoever asks, or of the machine that sent it on: to be compared, never to be logged."""
     refused: RankingRefusal | None
     """Why nothing at all is done for whoever asks."""
 
@@ -73,11 +79,16 @@ class Gate:
         sent_on = any(name in headers for name in _SENT_ON)
         scope[ASKS] = Asks(
             here=known and is_loopback(peer) and not sent_on,
-            refused=self._refused(scope["method"], known, headers),
+            source=peer,
+            refused=self._refused(scope["method"], scope["path"], known, headers),
         )
         await self._app(scope, receive, with_headers(send, _HEADERS))
 
-    def _refused(self, method: str, known: bool, headers: dict[str, list[str]]) -> RankingRefusal | None:
+    def _refused(
+        self, method: str, path: str, known: bool, headers: dict[str, list[str]]
+    ) -> RankingRefusal | None:
+        if method == "POST" and path == ENROL_PATH:
+            return _form_refused(headers)
         if method == "POST":
             return _post_refused(headers)
         if not known:
@@ -124,7 +135,19 @@ def _follows_link(headers: dict[str, list[str]]) -> bool:
 def _post_refused(headers: dict[str, list[str]]) -> RankingRefusal | None:
     if "origin" in headers or "sec-fetch-site" in headers:
         return RankingRefusal("not_enrolled", "tables report to the KI, browsers only look")
-    kind = headers.get("content-type", [""])[0].partition(";")[0].strip().lower()
-    if kind != CONTENT_TYPE:
+    if _content_type(headers) != CONTENT_TYPE:
         return RankingRefusal("malformed", f"the KI takes CBOR: send it as Content-Type: {CONTENT_TYPE}")
     return None
+
+
+def _form_refused(headers: dict[str, list[str]]) -> RankingRefusal | None:
+    """Only our own page sends the form. `Origin` says nothing: our pages tell nobody where they are."""
+    if headers.get("sec-fetch-site", ["same-origin"]) != ["same-origin"]:
+        return RankingRefusal("not_operator", "another site's page has sent this")
+    if _content_type(headers) != FORM_TYPE:
+        return RankingRefusal("malformed", "this is not what the page sends")
+    return None
+
+
+def _content_type(headers: dict[str, list[str]]) -> str:
+    return headers.get("content-type", [""])[0].partition(";")[0].strip().lower()

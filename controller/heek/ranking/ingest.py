@@ -18,6 +18,7 @@ records that count in the end, and with them all points, are the same in whateve
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -31,9 +32,12 @@ from heek.ki.envelope import Envelope, split_batch, verify_record
 from heek.ki.record import Record, decode_record, record_hash
 from heek.ranking.accounts import Account, look_up, make_account, move, points_of
 from heek.ranking.chains import add_link
+from heek.ranking.enrolling import replaced_by
+from heek.ranking.erased_records import NO_SIGNATURE, scrubbed
+from heek.ranking.findings import REPLACED, find
 from heek.ranking.invariant import AWARD, Moves, moves, staking, winner_place
 from heek.ranking.replay import replay
-from heek.ranking.schema import boards, entries, matches, records, set_aside, tables, transfers
+from heek.ranking.schema import boards, entries, matches, players, records, set_aside, tables, transfers
 
 log: Final = logging.getLogger("heek")
 
@@ -100,6 +104,7 @@ class Batch:
         self._look_again({each.gained for each in judged if each.gained}, envelopes, judged)
         for table in self._by_id.values():
             if table.changed:
+                self._tell_if_replaced(table)
                 self.connection.execute(
                     tables.update()
                     .where(tables.c.id == table.id)
@@ -110,6 +115,14 @@ class Batch:
             points_of(self.connection, self._players),
             self._holds(envelopes),
         )
+
+    def _tell_if_replaced(self, table: _Table) -> None:
+        """Another table has its place, and it still reports."""
+        by = replaced_by(self.connection, table.id)
+        if by is not None:
+            name = self.connection.execute(select(tables.c.name).where(tables.c.id == by)).scalar()
+            words = f"{name} took its place, and it still reports; what it reports counts"
+            find(self.connection, table.id, REPLACED, words, self.now_s)
 
     def _look_up_tables(self, envelopes: list[Envelope]) -> None:
         keys = list(dict.fromkeys(each.key_id for each in envelopes))
@@ -160,7 +173,7 @@ class Batch:
                 table.name,
                 record.match_id if record else "",
             )
-        kept = verdict.success or self._set_aside(table, envelope, judged)
+        kept = verdict.success or self._set_aside(table, envelope, record, judged)
         if kept and record is not None and record.table == envelope.key_id:
             add_link(self.connection, table.id, record, record_hash(envelope.record), self.now_s)
         return judged
@@ -247,9 +260,8 @@ class Batch:
             )
             .returning(matches.c.id)
         ).scalar_one()
-        self.connection.execute(
-            records.insert().values(match=match, record=envelope.record, signature=envelope.signature)
-        )
+        kept, signature = self._without_erased(envelope, accounts.values())
+        self.connection.execute(records.insert().values(match=match, record=kept, signature=signature))
         self.connection.execute(
             entries.insert(),
             [
@@ -291,7 +303,15 @@ class Batch:
             )
         )
 
-    def _set_aside(self, table: _Table, envelope: Envelope, judged: _Judged) -> bool:
+    def _without_erased(self, envelope: Envelope, accounts: Iterable[Account]) -> tuple[bytes, bytes]:
+        """Record and signature as they are kept: an identity that was erased does not come back with them."""
+        erased = {each.id: each.number for each in accounts if each.erased}
+        if not erased:
+            return envelope.record, envelope.signature
+        rows = self.connection.execute(select(players.c.id, players.c.number).where(players.c.id.in_(erased)))
+        return scrubbed(envelope.record, {erased[row.id]: row.number for row in rows}), NO_SIGNATURE
+
+    def _set_aside(self, table: _Table, envelope: Envelope, record: Record | None, judged: _Judged) -> bool:
         """Keep what does not count; False if there is too much of that from this table."""
         signed = record_hash(envelope.record)
         mine = set_aside.c.table_id == table.id
@@ -313,11 +333,15 @@ class Batch:
             log.warning("%s: more than %d records set aside; no more are kept", table.name, MOST_SET_ASIDE)
             return False
         self.changed = True
+        kept_record, signature = envelope.record, envelope.signature
+        if judged.waits_for is None and record is not None:
+            accounts = self._accounts(dict.fromkeys(each.player for each in record.seats if each.player))
+            kept_record, signature = self._without_erased(envelope, accounts.values())
         self.connection.execute(
             set_aside.insert().values(
                 table_id=table.id,
-                record=envelope.record,
-                signature=envelope.signature,
+                record=kept_record,
+                signature=signature,
                 record_hash=signed,
                 received_s=self.now_s,
                 **told,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from sqlalchemy import Connection, select
@@ -20,22 +20,28 @@ from heek.ki.envelope import key_id, verify_introduction
 from heek.ki.numbers import ki_number
 from heek.ki.sync import SyncAnswer, read_question
 from heek.ranking.accounts import look_up, make_account, mend_standings, standings_add_up
+from heek.ranking.acts import carry_out
 from heek.ranking.chains import look_for_gaps, newest_link
+from heek.ranking.enrolling import EnrolledTable, enrol, know_table
 from heek.ranking.findings import CLONE, find
 from heek.ranking.ingest import Batch
-from heek.ranking.schema import players, tables
+from heek.ranking.operator_requests import Act, Erase, Rename
+from heek.ranking.schema import players
 from heek.ranking.sightings import Sightings
 from heek.ranking.store import Store, told, trouble
 from heek.ranking.syncing import answer, asking_table, note
 
 log: Final = logging.getLogger("heek")
 
-MOST_TABLES: Final = 10_000
-
 CLONE_WORDS: Final = (
     "two tables ask with its key at the same time; was its card cloned? Both tables' results count; give one "
     "of the two a key of its own (stop it, move its table.key aside, enrol it)"
 )
+
+_LOGGED: Final[Mapping[type[Act], str]] = {
+    Erase: "an identity is erased",
+    Rename: "a player has another name",
+}
 
 _SEVEN_DIGITS: Final = 10**7
 
@@ -114,35 +120,39 @@ class Ledger:
         """
         if not verify_introduction(public, name, signature):
             raise RankingRefusal("malformed", "the signature of the introduction is not that of its key")
-        key = key_id(public)
         try:
             with self._store.writer.begin() as connection:
-                known = connection.execute(
-                    select(tables.c.id, tables.c.public).where(tables.c.key_id == key)
-                ).first()
-                if known is not None:
-                    if known.public != public:
-                        raise RankingRefusal("not_enrolled", "another table's key has the same key id")
-                    connection.execute(tables.update().where(tables.c.id == known.id).values(name=name))
-                    return key
-                if connection.execute(select(tables.c.id).offset(MOST_TABLES - 1).limit(1)).first():
-                    raise RankingRefusal(
-                        "not_enrolled", f"this KI knows {MOST_TABLES} tables, and takes no more"
-                    )
-                connection.execute(
-                    tables.insert().values(
-                        key_id=key,
-                        public=public,
-                        name=name,
-                        known_since=self._now_s(),
-                        held=0,
-                        held_xor=bytes(16),
-                    )
-                )
-            log.info("%s has introduced itself; its key is %s", name, key.hex())
-            return key
+                _, new = know_table(connection, public, name, self._now_s())
         except DBAPIError as error:
             raise self._busy(error) from error
+        if new:
+            log.info("%s has introduced itself; its key is %s", name, key_id(public).hex())
+        return key_id(public)
+
+    def enrol(self, public: bytes, name: str, replaces: str | None, actor: str) -> EnrolledTable:
+        """Know a table whose code an operator has typed in, perhaps in the place of another.
+
+        Raises RankingRefusal if the other is not known.
+        """
+        try:
+            with self._store.writer.begin() as connection:
+                enrolled = enrol(connection, public, name, replaces, actor, self._now_s())
+        except DBAPIError as error:
+            raise self._busy(error) from error
+        place = "" if enrolled.replaces is None else f", in the place of {enrolled.replaces}"
+        log.info("%s is enrolled by %s%s; its key is %s", name, actor, place, enrolled.key_id.hex())
+        return enrolled
+
+    def act(self, act: Act, actor: str) -> str:
+        """Do what an operator wants done; what was done, as a sentence. Raises RankingRefusal."""
+        try:
+            with self._store.writer.begin() as connection:
+                said = carry_out(connection, act, actor, self._now_s(), self._free_number)
+        except DBAPIError as error:
+            raise self._busy(error) from error
+        # What an erasure has replaced by what is for the operator alone.
+        log.info("%s, by %s: %s", _LOGGED.get(type(act), said), actor, act.reason)
+        return said
 
     def sign_in(self, number: str | None) -> SignedIn:
         """The player with this KI number, or, for None, a new one; for demonstrations.
@@ -155,7 +165,7 @@ class Ledger:
                     number = self._free_number(connection)
                     make_account(connection, number, self._now_s())
                 account = look_up(connection, [number])[number]
-                if account.id is None:
+                if account.id is None or account.erased:
                     raise RankingRefusal("unknown_player", f"nobody here has the KI number {number}")
                 name = connection.execute(
                     select(players.c.name).where(players.c.id == account.id)
@@ -167,7 +177,7 @@ class Ledger:
     def _free_number(self, connection: Connection) -> str:
         while True:
             number = ki_number(self._draw(_SEVEN_DIGITS))
-            if connection.execute(select(players.c.id).where(players.c.number == number)).first() is None:
+            if look_up(connection, [number])[number].id is None:
                 return number
 
     def _now_s(self) -> int:

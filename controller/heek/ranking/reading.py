@@ -9,6 +9,7 @@ import hashlib
 import logging
 import re
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,18 +18,22 @@ from sqlalchemy import Connection
 from starlette.datastructures import Headers, QueryParams
 from starlette.responses import Response
 
+from heek.clock import SECOND, Instant
 from heek.errors import RankingRefusal
 from heek.ranking.board import MOST, PAGE, board, last_matches, match_page, player_page
 from heek.ranking.board_pages import board_page
 from heek.ranking.desk import Desk
+from heek.ranking.enrol_page import EnrolPage
 from heek.ranking.frame import words_page
-from heek.ranking.gate import ASKS, Asks, WrongName
+from heek.ranking.gate import ASKS, ENROL_PATH, Asks, WrongName
 from heek.ranking.live import Live
 from heek.ranking.match_pages import match_html
 from heek.ranking.player_pages import player_html
 from heek.ranking.programs import board_json, player_json
 from heek.ranking.reports import HTTP_STATUS, PATHS
 from heek.ranking.settings import ServiceSettings
+from heek.ranking.table_list import table_list
+from heek.ranking.tables_page import tables_html
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Scope
@@ -44,6 +49,9 @@ _TYPES: Final = {
 _HTML: Final = "text/html; charset=utf-8"
 _JSON: Final = "application/json"
 
+TABLES_FOR: Final = 2 * SECOND
+"""How long what tables say of themselves may be shown after it has changed."""
+
 
 class NotThere(Exception):
     """There is no such page; the text says what there is instead."""
@@ -52,10 +60,19 @@ class NotThere(Exception):
 class Reading:
     """Answers every GET."""
 
-    def __init__(self, settings: ServiceSettings, desk: Desk, live: Live) -> None:
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        desk: Desk,
+        live: Live,
+        enrolling: EnrolPage,
+        now: Callable[[], Instant],
+    ) -> None:
         self._settings = settings
         self._desk = desk
         self._live = live
+        self._enrolling = enrolling
+        self._now = now
         self._files = {
             path.name: (path.read_bytes(), _TYPES[path.suffix])
             for path in sorted(_STATIC.iterdir())
@@ -86,12 +103,16 @@ class Reading:
         query = QueryParams(scope["query_string"])
         if path == "/":
             return await self._board(_text(query, "after"))
+        if path == "/tables":
+            return await self._tables()
         if path == "/live":
             if scope["method"] == "HEAD":
                 return Response(media_type="text/event-stream")
             return self._live.open()
         if path == "/healthz":
             return Response(b"ok\n", media_type="text/plain")
+        if path == ENROL_PATH:
+            return self._enrolling.shown(scope[ASKS])
         if path == "/v1/board":
             return await self._board_json(_text(query, "after"), _whole(query, "limit", MOST) or MOST)
         if found := re.fullmatch(r"/static/([a-z_]+\.[a-z]+)", path):
@@ -105,7 +126,9 @@ class Reading:
             return await self._match(uuid.UUID(found[1]))
         if path in PATHS:
             raise NotThere("tables report here; there is nothing to read")
-        raise NotThere("this KI has a board, a page for each player and one for each match, and this is none")
+        raise NotThere(
+            "this KI has a board, pages of players and matches and one of the tables, and this is none"
+        )
 
     async def _board(self, after: str | None) -> Response:
         state = self._live.state
@@ -135,6 +158,16 @@ class Reading:
             return match_html(self._settings.name, state, shown) if shown else None
 
         return _page(await self._desk.read(("/matches", match), made), f"no match {match} counts here")
+
+    async def _tables(self) -> Response:
+        state = self._live.state
+
+        def made(connection: Connection) -> bytes:
+            return tables_html(self._settings.name, state, table_list(connection))
+
+        # That a table was seen again changes no page but this, so it is kept for a while only.
+        key = ("/tables", self._now() // TABLES_FOR)
+        return _page(await self._desk.read(key, made), "there is no table")
 
     async def _board_json(self, after: str | None, limit: int) -> Response:
         def made(connection: Connection) -> bytes:

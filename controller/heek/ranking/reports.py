@@ -25,7 +25,10 @@ from heek.ranking.bodies import Bodies, BodyLost
 from heek.ranking.desk import Desk
 from heek.ranking.gate import ASKS, Asks
 from heek.ranking.limits import Limit
+from heek.ranking.operating import Operating
+from heek.ranking.operator_requests import PATH as OPERATOR_PATH
 from heek.ranking.service_keys import ServiceKey
+from heek.serving.addresses import is_loopback
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope
@@ -57,10 +60,18 @@ class Reports:
     """Answers every POST."""
 
     def __init__(
-        self, desk: Desk, now: Callable[[], Instant], key: ServiceKey, name: str, *, demo: bool
+        self,
+        desk: Desk,
+        operating: Operating,
+        now: Callable[[], Instant],
+        key: ServiceKey,
+        name: str,
+        *,
+        demo: bool,
     ) -> None:
         """`key` is what answers are signed by, `name` the KI's."""
         self._desk = desk
+        self._operating = operating
         self._key = key
         self._name = name
         self._now = now
@@ -78,13 +89,15 @@ class Reports:
         asks: Asks = scope[ASKS]
         request = PATHS.get(scope["path"])
         try:
-            if request is None:
+            if request is None and scope["path"] != OPERATOR_PATH:
                 words = f"nothing is taken here; records go to {Request.RECORDS.path}"
                 return _refused(RankingRefusal("malformed", words), 404)
             if asks.refused is not None:
                 raise asks.refused
             with self._desk.place():
                 body = await self._bodies.read(receive, Headers(scope=scope).get("content-length"))
+                if request is None:
+                    return _answered(200, await self._operator(asks, body))
                 answer = await self._done(request, asks, body)
                 return _answered(200, sign_answer(answer, request, body, self._key.seed))
         except RankingRefusal as refusal:
@@ -107,7 +120,17 @@ class Reports:
                 case Request.SYNC:
                     return await self._sync(asks, body)
                 case Request.CLAIM:
-                    raise RankingRefusal("malformed", "this KI does not answer such questions yet")
+                    # Many tables may claim through gateways and proxies on this machine.
+                    source = None if is_loopback(asks.source) else asks.source
+                    return self._operating.claim(body, source)
+        except RecordError as error:
+            raise RankingRefusal("malformed", f"the request {error}") from None
+
+    async def _operator(self, asks: Asks, body: bytes) -> bytes:
+        if not asks.here:
+            raise RankingRefusal("not_operator", "an operator asks on the KI's own machine only")
+        try:
+            return await self._operating.done(body)
         except RecordError as error:
             raise RankingRefusal("malformed", f"the request {error}") from None
 

@@ -24,14 +24,17 @@ from starlette.responses import Response
 
 from heek.clock import Clock
 from heek.errors import RankingError
+from heek.ranking.claims import Claims
 from heek.ranking.connections import Connection
 from heek.ranking.desk import Desk
-from heek.ranking.gate import Gate
+from heek.ranking.enrol_page import EnrolPage
+from heek.ranking.gate import ENROL_PATH, Gate
 from heek.ranking.ledger import Ledger
 from heek.ranking.live import Live
+from heek.ranking.operating import Operating
 from heek.ranking.reading import Reading
 from heek.ranking.reports import Reports
-from heek.ranking.service_keys import ServiceKey, service_key
+from heek.ranking.service_keys import ServiceKey, operator_key, service_key
 from heek.ranking.settings import ServiceSettings
 from heek.ranking.store import Store, open_store
 from heek.serving.addresses import BACKLOG, bracketed, is_wildcard, listen, trouble
@@ -82,6 +85,7 @@ class Service:
             self._ledger.mend()
             self.key: ServiceKey = service_key(settings.database.parent)
             """What it signs by."""
+            self._operator_key = operator_key(settings.database.parent)
         except BaseException:
             self._store.close()
             self._let_go()
@@ -117,10 +121,12 @@ class Service:
 
     async def _serve(self, ready: Callable[[], None]) -> None:
         desk = Desk(self._store, self._ledger, self.streams)
-        self._reports = Reports(
-            desk, self._clock.now, self.key, self._settings.name, demo=self._settings.demo
-        )
-        app = _App(self._reports, Reading(self._settings, desk, self.streams))
+        now, name = self._clock.now, self._settings.name
+        operating = Operating(desk, now, Claims(self.key.public, name), self._operator_key)
+        self._reports = Reports(desk, operating, now, self.key, name, demo=self._settings.demo)
+        self._enrolling = EnrolPage(operating, name, now)
+        reading = Reading(self._settings, desk, self.streams, self._enrolling, now)
+        app = _App(self._reports, self._enrolling, reading)
         self._server = _Server(
             uvicorn.Config(
                 Gate(app, self._settings, self.port, self.tls_port),
@@ -152,6 +158,7 @@ class Service:
             await self._server.serve(self._sockets)
         finally:
             self.streams.end()
+            operating.close()
             if announcing is not None:
                 announcing.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
@@ -177,6 +184,7 @@ class Service:
         assert self._server is not None
         self.streams.end()
         self._reports.end()
+        self._enrolling.end()
         self._server.should_exit = True
 
     def _let_go(self) -> None:
@@ -187,13 +195,16 @@ class Service:
 class _App:
     """The ASGI application behind the gate."""
 
-    def __init__(self, reports: Reports, reading: Reading) -> None:
+    def __init__(self, reports: Reports, enrolling: EnrolPage, reading: Reading) -> None:
         self._reports = reports
+        self._enrolling = enrolling
         self._reading = reading
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer: ASGIApp
         match scope["method"]:
+            case "POST" if scope["path"] == ENROL_PATH:
+                answer = await self._enrolling.answer(scope, receive)
             case "POST":
                 answer = await self._reports.answer(scope, receive)
             case "GET" | "HEAD":

@@ -1,0 +1,135 @@
+"""`heek ki import`: bring a file of records, which came on a stick, to the KI that runs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
+
+from heek.cli import FAILED, OK
+from heek.errors import CarriedFileError, ConfigError, LinkError, RecordError, TableError
+
+if TYPE_CHECKING:
+    from heek.ki.by_hand import Delivered, Delivery
+    from heek.ki.export_file import Export
+
+URL: Final = "http://127.0.0.1:8625/"
+SUFFIX: Final = ".receipt"
+_MOST_IN_MEMORY: Final = 1 << 20
+_PIECE: Final = 1 << 16
+
+
+def add_to(commands: Any) -> None:
+    """Add `import` to the commands of `heek ki`."""
+    parser = commands.add_parser(
+        "import",
+        help="bring the records of a table, exported to a file, to the KI that runs",
+        description="Brings what heek journal export wrote to the running KI, by the way that tables "
+        "report. Each record counts once, however often it is imported or sent. Beside FILE a receipt is "
+        "written, for the table: heek journal receive. Exits with 1 if some record does not count.",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="what heek journal export wrote")
+    parser.add_argument("--url", default=URL, metavar="URL", help=f"the KI; default: {URL}")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Import, and say what came of it; raises TableError if the file is none, or the KI does not answer."""
+    from heek.ki.export_file import survey
+    from heek.whole_file import not_read
+
+    file: Path = arguments.file
+    try:
+        with file.open("rb") as source, tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY) as answers:
+            export = survey(source)
+            if not export.envelopes:
+                print(f"{file}: has no records in it")
+                return OK
+            source.seek(0)
+            done, batches = asyncio.run(_deliver(arguments.url, export, source, answers))
+            _tell(export, done)
+            _write_receipt(file.with_name(file.name + SUFFIX), export.table, batches, answers)
+    except RecordError as error:
+        raise CarriedFileError(f"{file}: {error}") from None
+    except OSError as error:
+        if isinstance(error, TableError):
+            raise
+        raise not_read(file, error) from None
+    return OK if done.all_count else FAILED
+
+
+async def _deliver(url: str, export: Export, source: BinaryIO, answers: IO[bytes]) -> tuple[Delivered, int]:
+    """What became of the records; the KI's answers are written to `answers`, so many of them."""
+    from heek.ki.by_hand import Delivery
+    from heek.ki.export_file import envelopes
+    from heek.ki.http_link import HttpLink
+    from heek.ki.receipt_file import AnsweredBatch
+
+    kept = 0
+
+    def keep(batch: AnsweredBatch) -> None:
+        nonlocal kept
+        answers.write(batch.encode())
+        kept += 1
+
+    try:
+        link = HttpLink(url)
+    except ValueError as error:
+        raise ConfigError(f"--url {error}") from None
+    delivery = Delivery(link, export, keep, asyncio.sleep)
+    try:
+        return await delivery.deliver(envelopes(source)), kept
+    except (LinkError, RecordError, OSError):
+        _tell_broken_off(export, delivery)
+        raise
+    finally:
+        await link.close()
+
+
+def _tell(export: Export, done: Delivered) -> None:
+    print(f"{export.name} (key {export.table.hex()}): {export.envelopes} records")
+    print(
+        f"  {done.accepted} accepted, {done.already} there already, {done.conflict} in conflict, "
+        f"{done.rejected} rejected"
+    )
+    for match, words in done.told:
+        print(f"  match {match}: {words}")
+    more = done.conflict + done.rejected - len(done.told)
+    if more:
+        print(f"  and {more} more that do not count")
+
+
+def _tell_broken_off(export: Export, delivery: Delivery) -> None:
+    answered = delivery.done.answered
+    if answered:
+        print(
+            f"{answered} of {export.envelopes} records were answered for, then it broke off; each counts "
+            "once, so import the whole file again",
+            file=sys.stderr,
+        )
+
+
+def _write_receipt(receipt: Path, table: bytes, count: int, answers: IO[bytes]) -> None:
+    """Written last and in one go; raises CarriedFileError, when the records are at the KI all the same."""
+    from heek.ki.receipt_file import write_receipt
+    from heek.whole_file import whole_file
+
+    answers.seek(0)
+
+    def pieces() -> Iterator[bytes]:
+        while piece := answers.read(_PIECE):
+            yield piece
+
+    try:
+        # In the place of an older one: this one says all that that one did.
+        with whole_file(receipt, replace=True) as writing:
+            write_receipt(writing.write, table, count, pieces())
+    except CarriedFileError as error:
+        raise CarriedFileError(
+            f"the KI has the records, but the table will not learn of it: {error}, and import again"
+        ) from None
+    print(f"{receipt}: take it back to the table: heek journal receive {receipt.name}")

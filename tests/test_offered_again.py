@@ -1,0 +1,303 @@
+"""Digests: a KI put back from a backup gets its matches again; a card put back does not offer for ever."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from heek.ki.answers import RecordAnswer, Verdict
+from heek.ki.link import Request
+from heek.ki.sync import difference, digest
+from tests.reporting_rig import Rig, a_numbered_match
+from tests.signing_ki import PLAYER, SigningKi
+
+EXAMPLES = 25
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    rig = Rig(tmp_path)
+    yield rig
+    rig.close()
+
+
+def play(rig: Rig, numbers: range) -> list[bytes]:
+    return [rig.won(a_numbered_match(number)) for number in numbers]
+
+
+def test_a_ki_put_back_from_a_backup_gets_its_matches_again(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It holds fewer than it has answered for: everything is offered again, and it takes what it lacks."""
+    rig.start()
+    play(rig, range(3))
+    rig.run(5)
+    backup = rig.ki.backup()
+    matches = play(rig, range(3, 8))
+    rig.run(5)
+    rig.ki.restore(backup)
+    with caplog.at_level(logging.WARNING, "heek"):
+        status = rig.run(40)
+    assert "all 8 are offered again" in caplog.text
+    assert (status.waiting, status.trouble) == (0, ())
+    assert set(matches) < set(rig.ki.held())
+    assert len(rig.ki.held()) == 8
+    assert rig.notes().holds == digest(rig.ki.held())
+
+
+def test_a_ki_put_back_twice_loses_nothing_in_the_middle_of_the_offer(tmp_path: Path) -> None:
+    """Half of the offer is lost again: the KI does not hold what it should at the end, so it is repeated."""
+    rig = Rig(tmp_path, most_bytes=2000)
+    rig.start()
+    play(rig, range(2))
+    rig.run(5)
+    backup = rig.ki.backup()
+    matches = play(rig, range(2, 20))
+    rig.run(10)
+    assert len(rig.ki.held()) == 20
+    rig.ki.restore(backup)
+    batches = 0
+
+    def again(_: list[bytes]) -> None:
+        nonlocal batches
+        batches += 1
+        if batches == 4:
+            rig.ki.disk["held"] = {key: dict(held) for key, held in backup["held"].items()}
+
+    rig.ki.on_batch = again
+    status = rig.run(300)
+    assert batches > 4
+    assert (status.waiting, status.trouble) == (0, ())
+    assert set(matches) < set(rig.ki.held())
+    rig.close()
+
+
+def test_a_ki_put_back_before_the_table_was_known_is_introduced_to_it_again(rig: Rig) -> None:
+    """Its backup is older than the table: it knows the key again, and gets all."""
+    backup = rig.ki.backup()
+    rig.start()
+    matches = play(rig, range(3))
+    rig.run(5)
+    rig.ki.restore(backup)
+    assert rig.run(60).waiting == 0
+    assert set(rig.ki.held()) == set(matches)
+
+
+def test_a_card_put_back_from_a_backup_offers_once_and_says_what_is_missing(tmp_path: Path) -> None:
+    """The KI holds three matches more than this journal: nothing can mend that, and nobody tries for ever."""
+    card, copy = tmp_path / "card", tmp_path / "copy"
+    first = Rig(card)
+    first.start()
+    play(first, range(2))
+    first.run(5)
+    first.close()
+    shutil.copytree(card, copy)
+    second = Rig(card, first.ki, incarnation=2)
+    second.start()
+    play(second, range(2, 5))
+    second.run(5)
+    second.close()
+    assert len(first.ki.held()) == 5
+    back = Rig(copy, first.ki, incarnation=3)
+    back.start()
+    status = back.run(3600)
+    assert (status.state, status.waiting) == ("up", 0)
+    assert status.trouble == (
+        "the KI holds 3 matches of this table that this journal has not: "
+        "was its card put back from a backup?",
+    )
+    assert back.link.requests.count(Request.RECORDS) == 1
+    play(back, range(9, 11))
+    assert back.run(3600).trouble == status.trouble
+    assert back.link.requests.count(Request.RECORDS) <= 3
+    back.close()
+    again = Rig(copy, first.ki, incarnation=4)
+    again.start()
+    assert again.run(600).trouble == status.trouble
+    assert Request.RECORDS not in again.link.requests
+    again.close()
+
+
+def test_two_tables_with_one_key_do_not_offer_all_day(tmp_path: Path) -> None:
+    """A clone plays on: the difference changes with every match, and the offers grow rare, not endless."""
+    card, copy = tmp_path / "card", tmp_path / "copy"
+    first = Rig(card)
+    first.start()
+    play(first, range(5))
+    first.run(5)
+    first.close()
+    shutil.copytree(card, copy)
+    rig = Rig(card, first.ki, incarnation=2)
+    rig.start()
+    for number in range(10, 60):
+        other = Rig(copy, first.ki, incarnation=number)
+        other.won(a_numbered_match(number))
+        other.start()
+        other.run(1)
+        other.close()
+        rig.run(60)
+    assert rig.link.requests.count(Request.RECORDS) <= 14
+    assert len(first.ki.held()) == 55
+    rig.close()
+
+
+def test_what_was_rejected_is_offered_again_with_the_rest(rig: Rig) -> None:
+    """What the KI could not take then it may take now, for instance since the matches before it are there."""
+    rig.start()
+    first, second = play(rig, range(2))
+    rig.ki.verdicts[first] = RecordAnswer(Verdict.REJECTED, "not yet", first)
+    status = rig.run(5)
+    assert set(rig.ki.held()) == {second}
+    assert status.trouble == ("the KI does not count 1 result of this table; its own log says why",)
+    del rig.ki.verdicts[first]
+    rig.ki.disk["held"] = {}
+    assert rig.run(60).trouble == ()
+    assert set(rig.ki.held()) == {first, second}
+
+
+def test_points_are_counted_once_while_everything_is_offered_again(rig: Rig) -> None:
+    """What the KI has answered for is in what it told; an offer makes it nobody's own deltas again."""
+    rig.start()
+    play(rig, range(4))
+    rig.run(5)
+    told = list(rig.told)
+    rig.ki.disk["held"] = {}
+    rig.run(60)
+    assert rig.told == told
+    assert rig.ask(lambda journal: journal.player_deltas()) == {}
+
+
+def test_news_reach_the_journal_and_points_follow(rig: Rig) -> None:
+    """Voids, their end, names and erasures come in pieces, each once; the highest number is asked from."""
+    rig.start()
+    (match,) = play(rig, range(1))
+    rig.run(2)
+    rig.ki.tell(rig.key.id, "voided", match=match, reason="wrong seat")
+    for number in range(7):
+        rig.ki.tell(rig.key.id, "named", player=PLAYER, name=f"Name {number}")
+    rig.ki.tell(rig.key.id, "crowned", player=PLAYER, crown=b"\x01")
+    status = rig.run(31)
+    assert rig.ask(lambda journal: (journal.names(), list(journal.voids().values()))) == (
+        {PLAYER: "Name 6"},
+        ["wrong seat"],
+    )
+    assert status.trouble == ("the KI has told 1 news that this version cannot read; update heek",)
+    asked = len(rig.ki.questions)
+    rig.run(31)
+    assert [question.news for question in rig.ki.questions[asked:]] == [9]
+    rig.ki.tell(rig.key.id, "restored", match=match, reason="")
+    rig.ki.tell(rig.key.id, "erased", player=PLAYER)
+    rig.run(31)
+    assert rig.ask(lambda journal: (journal.names(), journal.voids())) == ({}, {})
+
+
+def test_a_ki_that_no_longer_has_its_news_is_asked_from_the_first_one(rig: Rig) -> None:
+    """Put back from a backup it may tell others under the same numbers: what it told counts no more."""
+    rig.start()
+    first, second = play(rig, range(2))
+    rig.run(2)
+    backup = rig.ki.backup()
+    rig.ki.tell(rig.key.id, "voided", match=first, reason="first")
+    rig.ki.tell(rig.key.id, "voided", match=second, reason="second")
+    rig.run(31)
+    assert len(rig.ask(lambda journal: journal.voids())) == 2
+    rig.ki.restore(backup)
+    rig.ki.tell(rig.key.id, "voided", match=second, reason="anew")
+    rig.run(62)
+    assert list(rig.ask(lambda journal: journal.voids()).values()) == ["anew"]
+
+
+def test_an_answer_about_another_question_changes_nothing(rig: Rig) -> None:
+    """What was recorded and is played again is signed, but for another question: it is not believed."""
+    rig.start()
+    rig.run(1)
+    recorded: list[bytes] = []
+
+    def record(request: Request, body: bytes) -> bytes:
+        recorded.append(rig.ki.answer(request, body))
+        return recorded[-1]
+
+    rig.link.instead = record
+    play(rig, range(1))
+    rig.run(2)
+    rig.link.instead = lambda request, _: recorded[0 if request is Request.RECORDS else -1]
+    play(rig, range(1, 2))
+    status = rig.run(20)
+    assert (status.state, status.waiting) == ("down", 1)
+    assert "signature of the KI's answer is wrong" in status.reason
+
+
+STEP = st.one_of(
+    st.tuples(st.just("play"), st.integers(1, 3)),
+    st.tuples(st.just("lose"), st.integers(1, 3)),
+    st.tuples(st.just("run"), st.integers(1, 100)),
+    st.tuples(
+        st.sampled_from(
+            ["backup", "restore", "away", "back", "restart", "busy", "copy card", "put card back"]
+        ),
+        st.just(0),
+    ),
+)
+
+
+@given(st.lists(STEP, max_size=14))
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=EXAMPLES)
+def test_whatever_is_lost_and_put_back_in_the_end_each_match_is_there_once(
+    steps: list[tuple[str, int]],
+) -> None:
+    """Lost answers, outages, KI or card put back, in any order: what a disk holds is at the KI once."""
+    ki, played, starts = SigningKi(), 0, 1
+    with tempfile.TemporaryDirectory() as folder:
+        card, copy = Path(folder) / "card", Path(folder) / "copy"
+        rig = Rig(card, ki)
+        rig.start()
+        backup = ki.backup()
+        ids = []
+        for what, count in steps:
+            if what == "play":
+                ids += play(rig, range(played, played + count))
+                played += count
+            elif what == "lose":
+                rig.link.lose_answers = count
+            elif what == "run":
+                rig.run(count)
+            elif what == "backup":
+                backup = ki.backup()
+            elif what == "restore":
+                ki.restore(backup)
+            elif what in ("away", "back"):
+                rig.link.up = what == "back"
+            elif what == "busy":
+                ki.refusals = {} if ki.refusals else {Request.RECORDS: ("busy", None)}
+            else:
+                rig.close()
+                if what == "copy card":
+                    shutil.rmtree(copy, ignore_errors=True)
+                    shutil.copytree(card, copy)
+                elif what == "put card back" and copy.exists():
+                    shutil.rmtree(card)
+                    shutil.copytree(copy, card)
+                starts += 1
+                rig = Rig(card, ki, incarnation=starts)
+                rig.start()
+        ki.refusals = {}
+        rig.link.up, rig.link.lose_answers = True, 0
+        status = rig.run(4000)
+        kept = {uuid.UUID(each.match).bytes for each in rig.ask(lambda journal: list(journal.results()))}
+        held = ki.held()
+        assert kept <= set(held) <= set(ids)
+        assert (status.state, status.waiting, len(status.trouble)) == ("up", 0, int(kept != set(held)))
+        assert difference(digest(held), digest(kept)) == rig.notes().settled
+        assert rig.notes().holds == digest(kept)
+        quiet = len(rig.link.asked)
+        rig.run(300)
+        assert {each[1] for each in rig.link.asked[quiet:]} == {Request.SYNC}
+        rig.close()
