@@ -102,6 +102,20 @@ class TwoHosts:
                 return process
         raise AssertionError(f"{module} has ended before it was ready")
 
+    def run(self, host: str, module: str, *arguments: str) -> str:
+        """A Python program on one of the hosts, from beginning to end; what it says."""
+        done = subprocess.run(
+            ["ip", "netns", "exec", host, sys.executable, "-m", module, *arguments],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'controller'}"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def stop(self, process: subprocess.Popen[str]) -> None:
         """As a power cut would."""
         process.kill()

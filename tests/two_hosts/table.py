@@ -46,7 +46,7 @@ async def main(state_dir: Path, url: str) -> None:
     def changed() -> None:
         status = reporting.status
         told = {"state": status.state, "waiting": status.waiting, "why": status.reason}
-        say(told | {"link": link.status().text})
+        say(told | {"link": link.status().text, "claim": status.claim, "service": status.service})
 
     who = Reporter(journal, key, "Table 1", clock, lambda *_: None, incarnation, boot)
     reporting = Reporting(who, link, "http", most_bytes=100_000, on_change=changed)

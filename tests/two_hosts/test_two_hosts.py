@@ -42,16 +42,17 @@ pytestmark = [
 class Ki:
     """`heek ki serve` on its host; its ledger is read as a file."""
 
-    def __init__(self, hosts: TwoHosts, folder: Path) -> None:
+    def __init__(self, hosts: TwoHosts, folder: Path, address: str = KI_AT) -> None:
         self._hosts = hosts
         self._ledger = folder / "ki.sqlite3"
+        self._address = address
         self.start()
 
     def start(self) -> None:
         self._process = self._hosts.start(
             self._hosts.ki,
             "heek",
-            *("ki", "serve", "--host", KI_AT, "--port", str(PORT), "--tls-port", str(TLS_PORT)),
+            *("ki", "serve", "--host", self._address, "--port", str(PORT), "--tls-port", str(TLS_PORT)),
             *("--database", str(self._ledger), "--name", "Relto"),
             ready="is ready",
             stderr=subprocess.PIPE,
@@ -62,6 +63,11 @@ class Ki:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
+
+    def operator(self, *words: str) -> str:
+        """What `heek ki` says to its operator on the KI's host."""
+        where = ("--database", str(self._ledger), "--port", str(PORT))
+        return self._hosts.run(self._hosts.ki, "heek", "ki", *words, *where)
 
     def matches(self) -> list[str]:
         """The matches that count."""
@@ -241,3 +247,19 @@ def test_a_ki_that_is_found_by_its_announcement(hosts: TwoHosts, ki: Ki, tmp_pat
     ki.start()
     table.delivers()
     assert sorted(ki.matches()) == sorted(won)
+
+
+def test_a_table_is_enrolled_by_its_code_over_tls(hosts: TwoHosts, tmp_path: Path) -> None:
+    """A new table finds a KI, shows its code, is taken by whoever types it in there, and pins its key."""
+    ki = Ki(hosts, tmp_path / "ki", "0.0.0.0")
+    (tmp_path / "table").mkdir()
+    table = Table(hosts, tmp_path / "table")
+    won = table.win(2)
+    code = table.until(lambda told: bool(told.get("claim")) and told["link"].startswith("up"))["claim"]
+    assert ki.matches() == []
+    ki.operator("enrol", code)
+    table.until(lambda told: told.get("service") == "Relto")
+    table.delivers()
+    assert sorted(ki.matches()) == sorted(won)
+    # Over TLS: the found place is that of the TLS port.
+    assert table.told[-1]["link"] == f"up, Relto at {KI_AT}:{TLS_PORT}"
