@@ -13,7 +13,7 @@ ANNOUNCED = st.builds(
 )
 NEARLY_RIGHT = st.builds(
     lambda name, tls: {b"v": b"1", b"key": b"0123456789abcdef", b"name": name.encode(), b"tls": tls},
-    st.text(st.characters(codec="utf-8"), max_size=MOST_NAME + 2),
+    NAMES | st.text(st.characters(codec="utf-8"), max_size=MOST_NAME + 2),
     st.sampled_from([b"0", b"1", b"65535", b"65536", b"-1", b" 1"]) | st.binary(max_size=6),
 )
 TEXTS = NEARLY_RIGHT | st.dictionaries(
