@@ -13,7 +13,7 @@ import pytest
 from heek.errors import LinkError
 from heek.ki import cbor
 from heek.ki.answers import RecordAnswer, Refused, SignedIn, Verdict, encode_refusal
-from heek.ki.link import Request
+from heek.ki.link import LinkStatus, Request
 from heek.ki.record import decode_record
 from heek.ki.signed_answer import sign_answer
 from heek.kinds import Kind
@@ -189,6 +189,15 @@ def test_a_mistake_of_ours_ends_no_match(rig: Rig, caplog: pytest.LogCaptureFixt
     assert "ZeroDivisionError" in caplog.text
     rig.link.instead = None
     assert rig.run(30).waiting == 0
+
+
+def test_what_the_link_remarks_is_told_as_trouble(rig: Rig) -> None:
+    """A clock that is wrong hinders nothing, but whoever looks at the table's KI line reads of it (F073)."""
+    remark = "This clock is 10 min behind the KI's"
+    rig.link.status = lambda: LinkStatus(True, "up", {}, (remark,))  # type: ignore[method-assign]
+    rig.start()
+    status = rig.run(1)
+    assert (status.state, status.trouble) == ("up", (remark,))
 
 
 def test_a_result_at_the_last_moment_does_not_keep_it_from_closing(rig: Rig) -> None:

@@ -150,7 +150,7 @@ class Reporting:
     @property
     def status(self) -> KiStatus:
         """How it stands now."""
-        outbox, notes = self._outbox, self._notes
+        outbox, notes, link = self._outbox, self._notes, self._link.status()
         known = outbox.failing or outbox.ever_answered
         state = ("down" if outbox.failing else "up") if known else "unknown"
         return KiStatus(
@@ -161,8 +161,8 @@ class Reporting:
             outbox.reason,
             None if notes is None or notes.pin is None else notes.pin.name,
             self._enrolment.shown(self._now()),
-            () if notes is None else _trouble(notes),
-            self._link.status().counters,
+            (*(() if notes is None else _trouble(notes)), *link.remarks),
+            link.counters,
         )
 
     def start(self) -> None:

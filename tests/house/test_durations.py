@@ -23,7 +23,8 @@ RECKONS = {
     "clock.ManualClock.wall_s": "a fake wall clock is made of the monotonic one",
     "clock.ManualClock.set_wall_s": "a fake wall clock is made of the monotonic one",
     "daemon.Daemon._short_cut": "how long the power was off, if both ends are trusted: nothing else tells",
-    "ranking.syncing._note_boot": "ties the clock of a table's boot to the KI's: what pages show, no more",
+    "ki.http_link.HttpLink._judged": "how wrong this clock or the KI's is: said to people, decides nothing",
+    "ranking.syncing._note_boot": "when a table's boot was, by the KI's clock: a label",
     "wall_time.WallTime.label": "the KI's time, carried on by the monotonic clock",
 }
 """Who may add, subtract or compare wall times, and why."""

@@ -11,7 +11,12 @@ NAMES = st.text(min_size=1, max_size=MOST_NAME).filter(str.isprintable)
 ANNOUNCED = st.builds(
     Announcement, st.binary(min_size=8, max_size=8), NAMES, st.none() | st.integers(1, 65535)
 )
-TEXTS = st.dictionaries(
+NEARLY_RIGHT = st.builds(
+    lambda name, tls: {b"v": b"1", b"key": b"0123456789abcdef", b"name": name.encode(), b"tls": tls},
+    NAMES | st.text(st.characters(codec="utf-8"), max_size=MOST_NAME + 2),
+    st.sampled_from([b"0", b"1", b"65535", b"65536", b"-1", b" 1"]) | st.binary(max_size=6),
+)
+TEXTS = NEARLY_RIGHT | st.dictionaries(
     st.sampled_from([b"v", b"key", b"name", b"tls"]) | st.binary(max_size=5),
     st.none() | st.binary(max_size=40) | st.sampled_from([b"1", b"0123456789abcdef", b"70000", b"KI"]),
 )

@@ -54,8 +54,9 @@ def test_somebody_elses_key_in_an_extension_is_not_taken() -> None:
 
 @given(st.data())
 def test_what_is_cut_or_changed_gives_no_exception(data: st.DataObject) -> None:
-    """Cut anywhere it has no key; with any byte changed it has one or none."""
+    """Cut anywhere, or with more behind it, it has no key; with any byte changed it has one or none."""
     whole = der(SEED)
+    assert ed25519_key(whole + b"\0") is None
     at = data.draw(st.integers(0, len(whole) - 1))
     assert ed25519_key(whole[:at]) is None
     changed = bytearray(whole)

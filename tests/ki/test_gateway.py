@@ -603,6 +603,7 @@ def test_the_command_ends_with_its_parent() -> None:
         (["--port", "/dev/x", "--baud", "5"], "--baud 5: give a rate from 1200 to 4000000"),
         (["--port", "/dev/x", "--url", "ftp://here"], "is not like http://HOST:PORT"),
         (["--port", "/dev/x", "--url", "http://h:99999"], "--url"),
+        (["--port", "/dev/x", "--url", "https://h"], "a gateway is enrolled nowhere"),
         (["--port", "/dev/null"], "--port /dev/null is no serial port; give the name of one"),
         (["--port", "/"], "--port / is no serial port"),
         (["--port", __file__], "is no serial port"),

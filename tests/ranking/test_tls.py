@@ -48,13 +48,14 @@ def test_a_table_hears_how_wrong_its_clock_is(tmp_path: Path) -> None:
 
     with RunningKi(tmp_path) as ki:
 
-        async def run() -> str:
+        async def run() -> tuple[str, ...]:
             link = HttpLink(ki.url.rstrip("/"), clock=ManualClock(wall_s=0.0))
             await link.ask(Request.TABLE, FakeTable().introduction())
             await link.close()
-            return link.status().text
+            return link.status().remarks
 
-        assert re.fullmatch(r"up; this clock is \d\d years behind the KI's", asyncio.run(run()))
+        (remark,) = asyncio.run(run())
+        assert re.fullmatch(r"This clock is \d\d years behind the KI's", remark)
 
 
 def test_a_port_that_is_taken_is_named_as_the_one_it_is(tmp_path: Path) -> None:

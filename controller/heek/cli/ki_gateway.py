@@ -62,6 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(
             f"--baud {arguments.baud}: give a rate from {BAUDS[0]} to {BAUDS[-1]}, such as {DEFAULT_BAUD}"
         )
+    if arguments.url.startswith("https:"):
+        raise ConfigError(
+            f"--url {arguments.url}: a gateway is enrolled nowhere, so it cannot tell the KI by its key; "
+            "use http:// (what it carries is signed at both ends)"
+        )
     ports: list[str] = arguments.port
     for port in ports:
         if _can_never_be_a_port(port):

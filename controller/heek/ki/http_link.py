@@ -68,6 +68,7 @@ class HttpLink:
         self._status = LinkStatus(False, "not asked yet")
         self._asked = self._failed = self._strangers = 0
         self._ahead_s: float | None = None
+        self._at = "up"
         self.pinned: bytes | None = None
         """The public key (32 bytes) of the KI that this table is enrolled at; None: at none yet."""
 
@@ -84,7 +85,7 @@ class HttpLink:
                 self._failed += 1
                 self._report(up=False, text=str(error))
                 raise
-            self._report(up=True, text="up")
+            self._report(up=True, text=self._at)
             return answer
 
     def status(self) -> LinkStatus:
@@ -104,7 +105,8 @@ class HttpLink:
         if self._ahead_s is not None:
             counters["clock_behind_s"] = round(self._ahead_s)
         words = clock_words(self._ahead_s)
-        self._status = LinkStatus(up, f"{text}; {words}" if words and words not in text else text, counters)
+        remarks = (words[0].upper() + words[1:],) if words else ()
+        self._status = LinkStatus(up, text, counters, remarks)
 
     async def _within_deadline(self, request: Request, body: bytes) -> bytes:
         if self._closed:
@@ -167,6 +169,8 @@ class HttpLink:
         if place.tls and pinned is None:
             _check_told_key(answer, seen[0])
         self._whereabouts.worked(reply.address)
+        # Nobody has configured which: it is said.
+        self._at = f"up, {place.name} at {place.where}" if place.name else "up"
         return answer
 
     def _head(self, place: Place, request: Request, size: int) -> bytes:

@@ -44,6 +44,8 @@ class LinkStatus:
     """A few words: "up", "no answer from 127.0.0.1:8625", "port missing: /dev/serial0"."""
     counters: Mapping[str, float] = field(default_factory=dict)
     """What has been counted since the start, by name."""
+    remarks: tuple[str, ...] = ()
+    """What an operator should see to, a sentence each, though it hinders nothing: a clock that is wrong."""
 
 
 class Link(Protocol):
