@@ -16,6 +16,7 @@ The simulator runs this same class: only the `World` it stands on is another one
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -35,6 +36,7 @@ from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
 from heek.journal import Batch, Entry, FairnessReport, JournalWriter, RecordedPart, SnapshotLabel
+from heek.journal.idle_check import full_check
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Kind, Seat
 from heek.painting import Painting
@@ -65,6 +67,9 @@ MOST_WAITS: Final = 8
 
 TIDY: Final[Duration] = 300 * SECOND
 """How often an empty table builds its panels anew and has SQLite write its log into the file."""
+
+CHECK_EVERY: Final[Duration] = 24 * 3600 * SECOND
+"""How often the journal's file is checked to the last page, on an empty table."""
 
 KEPT_RECORDINGS: Final = 8 * 1024 * 1024
 """Bytes of recordings that the journal keeps; the oldest go when nobody plays. Thousands of matches."""
@@ -116,6 +121,8 @@ class World:
     """Gets each claim that the table could not take, with the reason; else it is logged."""
     wall_trust: Callable[[], str] | None = None
     """How far the system's wall clock can be believed now; None: as far as at the start of `boot`."""
+    check_executor: Executor | None = None
+    """Where the journal is checked in full while nobody plays; None: it is not."""
     on_result: Callable[[], None] | None = None
     """Called, on the journal's thread, when a result is in the journal and waits for the KI."""
 
@@ -144,6 +151,8 @@ class Daemon:
         self._awake_since: Instant = 0
         """When the program was last late: what it waits for has had no chance to come before that."""
         self._tidied_at: Instant = 0
+        self._checked_at: Instant | None = None
+        self._checking = False
         self._retry_journal_at: Instant | None = None
         self._closed = False
         self._time_told = False
@@ -478,6 +487,37 @@ class Daemon:
             self._painting.renew()
             self._writer.ask(lambda journal: journal.forget_recordings(KEPT_RECORDINGS))
             self._writer.ask(lambda journal: journal.checkpoint())
+            self._check(now)
+
+    def _check(self, now: Instant) -> None:
+        """Once a day have the journal's file checked to the last page."""
+        executor, last = self._world.check_executor, self._checked_at
+        if executor is None or self._checking or (last is not None and now - last < CHECK_EVERY):
+            return
+        self._checking = True
+
+        def busy() -> bool:
+            return self._closed or self._views.shown.phase is not Phase.ATTRACT
+
+        def checked(done: Future[list[str] | None]) -> None:
+            # The loop may have ended meanwhile.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._checked, done.result())
+
+        executor.submit(full_check, self._config.table.state_dir, busy).add_done_callback(checked)
+
+    def _checked(self, faults: list[str] | None) -> None:
+        self._checking = False
+        if faults is not None:
+            self._checked_at = self._clock.now()
+        if faults:
+            sentence = (
+                f"A full check found the journal damaged ({faults[0]}). Start the table anew when nobody "
+                "plays; `heek journal verify` tells more."
+            )
+            log.error("%s", sentence)
+            self._views.tell(sentence)
+            self._wake_from_anywhere()
 
     # The timer
 
