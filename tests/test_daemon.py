@@ -529,6 +529,20 @@ def test_a_damaged_journal_is_set_aside_and_told(
     assert again.daemon.shown.journal == ()
 
 
+def test_a_log_that_somebody_holds_is_told(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """F053: an idle table whose log stays long after it was written into the file says who is to blame."""
+    monkeypatch.setattr(Journal, "log_bytes", lambda _journal: 16 * 1024 * 1024)
+    table = rig()
+    table.run(301.0)
+    assert caplog.messages == []
+    monkeypatch.setattr(Journal, "log_bytes", lambda _journal: 17_000_001)
+    table.run(602.0)
+    (said,) = caplog.messages
+    assert "journal.sqlite3-wal has 17 MB: another program holds" in said
+
+
 def spoil_index(folder: Path) -> None:
     """Damage that the quick check at the start does not see: an index that lacks a row."""
     db = sqlite3.connect(folder / "journal.sqlite3", isolation_level=None)

@@ -35,7 +35,7 @@ from heek.config import Config, DisplayConfig
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
-from heek.journal import Batch, Entry, FairnessReport, JournalWriter, RecordedPart, SnapshotLabel
+from heek.journal import Batch, Entry, FairnessReport, Journal, JournalWriter, RecordedPart, SnapshotLabel
 from heek.journal.idle_check import full_check
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Kind, Seat
@@ -71,6 +71,9 @@ TIDY: Final[Duration] = 300 * SECOND
 CHECK_EVERY: Final[Duration] = 24 * 3600 * SECOND
 """How often the journal's file is checked to the last page, on an empty table."""
 
+LONG_LOG: Final = 16 * 1024 * 1024
+"""Bytes of SQLite's log after it was written into the file: four times what it keeps by itself."""
+
 KEPT_RECORDINGS: Final = 8 * 1024 * 1024
 """Bytes of recordings that the journal keeps; the oldest go when nobody plays. Thousands of matches."""
 
@@ -92,6 +95,17 @@ PASSING: Final = (
 
 TELLING: Final = (ev.MatchWon, ev.MatchVoid, ev.LateDelivery)
 """With these the figures of fairness are kept, unless a round is open: they count presses by button."""
+
+
+def _carry_over(journal: Journal) -> None:
+    """Have SQLite write its log into the file; a log that stays long is held by somebody who looks at it."""
+    journal.checkpoint()
+    if (size := journal.log_bytes()) > LONG_LOG:
+        log.warning(
+            "%s-wal has %d MB: another program holds an old state of the journal; close that program",
+            journal.file,
+            size // 1_000_000,
+        )
 
 
 def _draw_seed() -> bytes:
@@ -486,7 +500,7 @@ class Daemon:
             self._tidied_at = now
             self._painting.renew()
             self._writer.ask(lambda journal: journal.forget_recordings(KEPT_RECORDINGS))
-            self._writer.ask(lambda journal: journal.checkpoint())
+            self._writer.ask(_carry_over)
             self._check(now)
 
     def _check(self, now: Instant) -> None:
