@@ -23,6 +23,8 @@ RECKONS = {
     "clock.ManualClock.wall_s": "a fake wall clock is made of the monotonic one",
     "clock.ManualClock.set_wall_s": "a fake wall clock is made of the monotonic one",
     "daemon.Daemon._short_cut": "how long the power was off, if both ends are trusted: nothing else tells",
+    "ki.http_link.HttpLink._judged": "how far the KI's clock is ahead of ours, for the words of a refusal",
+    "ranking.syncing._note_boot": "what a boot's monotonic clock is by the KI's clock: a label of matches",
     "wall_time.WallTime.label": "the KI's time, carried on by the monotonic clock",
 }
 """Who may add, subtract or compare wall times, and why."""
