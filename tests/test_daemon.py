@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import sqlite3
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from heek.display.oled import Oled, Panel
 from heek.display.screens import screen
 from heek.errors import BackendError, JournalError
 from heek.journal import InlineExecutor, open_journal, read_journal
+from heek.journal.idle_check import full_check
 from heek.journal.store import Journal
 from heek.kinds import Kind
 from heek.session.phases import Phase
@@ -36,6 +38,7 @@ from heek.simulator.virtual_loop import VirtualLoop
 from heek.stations.gpio import Board
 from heek.stations.lamps import Pattern
 from heek.stations.mock_pins import TableFactory
+from tests.journal.damage import season
 
 pytestmark = pytest.mark.filterwarnings("ignore:Image.Image.getdata is deprecated")
 
@@ -115,6 +118,7 @@ class Rig:
         boot: Boot = BOOT,
         wall_trust: Callable[[], str] | None = None,
         drawn: int = 0,
+        check: Executor | None = None,
         **keys: object,
     ) -> None:
         self.clock = clock or ManualClock()
@@ -159,6 +163,7 @@ class Rig:
             clock=self.clock,
             boot=boot,
             wall_trust=wall_trust,
+            check_executor=check,
             journal_executor=journal or InlineExecutor(),
             panel_executor=panel or InlineExecutor(),
             random_bytes=lambda count: bytes(range(drawn, drawn + count)),
@@ -522,6 +527,79 @@ def test_a_damaged_journal_is_set_aside_and_told(
     assert (table.config.table.state_dir / "damaged-1" / "journal.sqlite3").read_bytes() == damage
     again = rig()
     assert again.daemon.shown.journal == ()
+
+
+def test_a_log_that_somebody_holds_is_told(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """F053: an idle table whose log stays long after it was written into the file says who is to blame."""
+    monkeypatch.setattr(Journal, "log_bytes", lambda _journal: 16 * 1024 * 1024)
+    table = rig()
+    table.run(301.0)
+    assert caplog.messages == []
+    monkeypatch.setattr(Journal, "log_bytes", lambda _journal: 17_000_001)
+    table.run(602.0)
+    (said,) = caplog.messages
+    assert "journal.sqlite3-wal has 17 MB: another program holds" in said
+
+
+def spoil_index(folder: Path) -> None:
+    """Damage that the quick check at the start does not see: an index that lacks a row."""
+    db = sqlite3.connect(folder / "journal.sqlite3", isolation_level=None)
+    db.execute("PRAGMA writable_schema = ON")
+    changed = "UPDATE sqlite_schema SET sql = replace(sql, 'match_void', 'table_started') WHERE name = ?"
+    assert db.execute(changed, ("match_ends",)).rowcount == 1
+    db.close()
+
+
+def test_an_idle_table_checks_its_journal_in_full(
+    rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture
+) -> None:
+    """F046: what the start did not see is found while nobody plays, once a day, and told."""
+    before = rig()
+    before.run(1.0)
+    before.daemon.close()
+    spoil_index(before.config.table.state_dir)
+    table = rig(check=InlineExecutor())
+    table.run(299.0)
+    assert table.daemon.shown.journal == ()
+    table.run(1300.0)
+    (sentence,) = table.daemon.shown.journal
+    assert "full check found the journal damaged" in sentence
+    assert sum(sentence == message for message in caplog.messages) == 1
+    table.press(1, 1301.0)
+    table.run(1302.0)
+    assert not table.daemon.shown.not_saving
+
+
+def test_the_full_check_gives_way_to_players(
+    rig: Callable[..., Rig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check that is under way when somebody sits down is broken off, tells nothing, and comes again."""
+    asked: list[bool] = []
+
+    def busy() -> bool:
+        asked.append(True)
+        return True
+
+    season(tmp_path / "large", matches=30, waiting=1)
+    assert full_check(tmp_path / "large", busy) is None
+    assert asked
+    assert full_check(tmp_path / "large", lambda: False) == []
+    # A new journal is checked before anybody could come.
+    monkeypatch.setattr(heek.daemon, "full_check", lambda _folder, busy: None if busy() else [])
+    held = HandExecutor()
+    held.held = True
+    table = rig(check=held)
+    table.run(301.0)
+    assert len(held.waiting) == 1
+    table.press(1, 302.0)
+    table.run(303.0)
+    held.let_go(1)
+    table.run(310.0)
+    assert table.daemon.shown.journal == ()
+    table.run(1000.0)
+    assert len(held.waiting) == 1
 
 
 # Panels

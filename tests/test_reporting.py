@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from heek.clock import SECOND
 from heek.errors import LinkError
+from heek.journal import Batch
 from heek.ki import cbor
 from heek.ki.answers import RecordAnswer, Refused, SignedIn, Verdict, encode_refusal
 from heek.ki.link import LinkStatus, Request
 from heek.ki.record import decode_record
 from heek.ki.signed_answer import sign_answer
 from heek.kinds import Kind
+from tests.journal.scripts import entry, label
 from tests.reporting_rig import Rig
 from tests.signing_ki import PLAYER
 from tests.test_record_chain import MATCHES, a_match
@@ -221,3 +224,30 @@ def test_a_result_that_can_be_no_record_waits_for_nobody(rig: Rig) -> None:
     rig.match(1)
     assert rig.run(1).waiting == 0
     assert len(rig.ki.held()) == 1
+
+
+def test_a_card_that_takes_nothing_keeps_no_result_from_the_ki(rig: Rig) -> None:
+    """F049, F050: matches won while nothing is saved reach the KI, once; later the journal has it all."""
+    rig.start()
+    rig.run(1)
+    rig.match(0)
+    rig.run(1)
+    rig.ask(lambda journal: journal._db.execute("PRAGMA query_only = ON").fetchall())
+    for seq, number in ((2, 1), (3, 2)):
+        result = rig.chain.add(a_match(number), rig.clock)
+        won = entry(seq, "match_won", match=result.match)
+        rig.journal.submit(Batch((won,), True, b"{}", label(seq), (result,))).result()
+        rig.reporting.result_waits()
+    assert not rig.journal.status.saving
+    status = rig.run(20)
+    assert (status.state, status.waiting) == ("up", 0)
+    assert len(rig.ki.held()) == 3
+    asked = rig.link.requests.count(Request.RECORDS)
+    rig.ask(lambda journal: journal._db.execute("PRAGMA query_only = OFF").fetchall())
+    rig.clock.advance_to(rig.clock.now() + 2 * SECOND)
+    rig.journal.retry().result()
+    assert rig.journal.status.saving
+    assert rig.run(200).waiting == 0
+    assert rig.link.requests.count(Request.RECORDS) == asked
+    assert rig.ask(lambda journal: len(list(journal.results()))) == 3
+    assert rig.ask(lambda journal: journal.verify()) == []

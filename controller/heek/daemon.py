@@ -16,6 +16,7 @@ The simulator runs this same class: only the `World` it stands on is another one
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -35,7 +36,8 @@ from heek.display.ki_mark import KiMark
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
-from heek.journal import Batch, Entry, FairnessReport, JournalWriter, RecordedPart, SnapshotLabel
+from heek.journal import Batch, Entry, FairnessReport, Journal, JournalWriter, RecordedPart, SnapshotLabel
+from heek.journal.idle_check import full_check
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Kind, Seat
 from heek.painting import Painting
@@ -67,6 +69,12 @@ MOST_WAITS: Final = 8
 TIDY: Final[Duration] = 300 * SECOND
 """How often an empty table builds its panels anew and has SQLite write its log into the file."""
 
+CHECK_EVERY: Final[Duration] = 24 * 3600 * SECOND
+"""How often the journal's file is checked to the last page, on an empty table."""
+
+LONG_LOG: Final = 16 * 1024 * 1024
+"""Bytes of SQLite's log after it was written into the file: four times what it keeps by itself."""
+
 KEPT_RECORDINGS: Final = 8 * 1024 * 1024
 """Bytes of recordings that the journal keeps; the oldest go when nobody plays. Thousands of matches."""
 
@@ -88,6 +96,17 @@ PASSING: Final = (
 
 TELLING: Final = (ev.MatchWon, ev.MatchVoid, ev.LateDelivery)
 """With these the figures of fairness are kept, unless a round is open: they count presses by button."""
+
+
+def _carry_over(journal: Journal) -> None:
+    """Have SQLite write its log into the file; a log that stays long is held by somebody who looks at it."""
+    journal.checkpoint()
+    if (size := journal.log_bytes()) > LONG_LOG:
+        log.warning(
+            "%s-wal has %d MB: another program holds an old state of the journal; close that program",
+            journal.file,
+            size // 1_000_000,
+        )
 
 
 def _draw_seed() -> bytes:
@@ -117,6 +136,8 @@ class World:
     """Gets each claim that the table could not take, with the reason; else it is logged."""
     wall_trust: Callable[[], str] | None = None
     """How far the system's wall clock can be believed now; None: as far as at the start of `boot`."""
+    check_executor: Executor | None = None
+    """Where the journal is checked in full while nobody plays; None: it is not."""
     on_result: Callable[[], None] | None = None
     """Called, on the journal's thread, when a result is in the journal and waits for the KI."""
 
@@ -145,6 +166,8 @@ class Daemon:
         self._awake_since: Instant = 0
         """When the program was last late: what it waits for has had no chance to come before that."""
         self._tidied_at: Instant = 0
+        self._checked_at: Instant | None = None
+        self._checking = False
         self._retry_journal_at: Instant | None = None
         self._closed = False
         self._time_told = False
@@ -483,7 +506,38 @@ class Daemon:
             self._tidied_at = now
             self._painting.renew()
             self._writer.ask(lambda journal: journal.forget_recordings(KEPT_RECORDINGS))
-            self._writer.ask(lambda journal: journal.checkpoint())
+            self._writer.ask(_carry_over)
+            self._check(now)
+
+    def _check(self, now: Instant) -> None:
+        """Once a day have the journal's file checked to the last page."""
+        executor, last = self._world.check_executor, self._checked_at
+        if executor is None or self._checking or (last is not None and now - last < CHECK_EVERY):
+            return
+        self._checking = True
+
+        def busy() -> bool:
+            return self._closed or self._views.shown.phase is not Phase.ATTRACT
+
+        def checked(done: Future[list[str] | None]) -> None:
+            # The loop may have ended meanwhile.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._checked, done.result())
+
+        executor.submit(full_check, self._config.table.state_dir, busy).add_done_callback(checked)
+
+    def _checked(self, faults: list[str] | None) -> None:
+        self._checking = False
+        if faults is not None:
+            self._checked_at = self._clock.now()
+        if faults:
+            sentence = (
+                f"A full check found the journal damaged ({faults[0]}). Start the table anew when nobody "
+                "plays; `heek journal verify` tells more."
+            )
+            log.error("%s", sentence)
+            self._views.tell(sentence)
+            self._wake_from_anywhere()
 
     # The timer
 

@@ -9,7 +9,7 @@ import pytest
 
 from heek.games.ahyoheek import score_round
 from tests.bench import __main__ as bench
-from tests.bench import rules, virtual
+from tests.bench import card, rules, virtual
 from tests.bench.evening import Evening, hour, matches
 from tests.bench.figures import Figure, Spread, number, table
 
@@ -37,6 +37,8 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
         "panel_cpu_ssd1306",
         "panel_bytes_sh1106",
         "panel_hand_over",
+        "card_bytes_hour",
+        "card_bytes_match",
         "idle",
         "http_records",
         "https_question",
@@ -122,3 +124,16 @@ def test_the_table_marks_what_missed_its_aim() -> None:
 def test_numbers_have_the_digits_that_matter(value: float, text: str) -> None:
     """Large numbers lose their fraction, small ones keep three digits."""
     assert number(value) == text
+
+
+def test_what_goes_to_the_card_is_counted(tmp_path: Path) -> None:
+    """Bytes and syncs of the folder's files alone, from strace's lines; failed calls count for nothing."""
+    lines = [
+        f'7 pwrite64(5<{tmp_path}/journal.sqlite3-wal>, "x"..., 4096, 32) = 4096\n',
+        f'7 write(1<{tmp_path}/journal.kept>, "A journal", 9) = 9\n',
+        f"7 fdatasync(5<{tmp_path}/journal.sqlite3-wal>) = 0\n",
+        '7 write(2</dev/pts/0>, "said", 4) = 4\n',
+        f'7 pwrite64(5<{tmp_path}/journal.sqlite3-wal>, "x"..., 4096, 32) = -1 ENOSPC (No space left)\n',
+        "7 +++ exited with 0 +++\n",
+    ]
+    assert card.counted(lines, tmp_path) == {"bytes": 4105, "syncs": 1}

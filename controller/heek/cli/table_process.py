@@ -128,12 +128,14 @@ class TableProcess:
             signal.signal(stop, lambda *_: loop.call_soon_threadsafe(loop.stop))
         journal_executor = ThreadPoolExecutor(1, "heek-journal")
         panel_executor = ThreadPoolExecutor(1, "heek-panel")
+        check_executor = ThreadPoolExecutor(1, "heek-check")
         world = World(
             clock=RealClock(),
             boot=self._boot,
             wall_trust=wall_trust,
             journal_executor=journal_executor,
             panel_executor=panel_executor,
+            check_executor=check_executor,
             random_bytes=os.urandom,
             open_pins=self._open_pins,
             open_panel=_open_panel,
@@ -155,6 +157,7 @@ class TableProcess:
             loop.run_until_complete(self._stop_reporting())
             daemon.close()
             journal_executor.shutdown()
+            check_executor.shutdown()
             for late in (*STOP_SIGNALS, signal.SIGUSR1):
                 # Whoever asks for the end again gets the one that is under way.
                 signal.signal(late, signal.SIG_IGN)

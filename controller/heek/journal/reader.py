@@ -9,6 +9,7 @@ but with a log (files copied from a card) both are copied to a folder of ours an
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -75,6 +76,18 @@ class JournalReader(KeptRecords):
             self._db = self._connect(self.file)
             faults = super().verify()
         return faults
+
+    def integrity(self, busy: Callable[[], bool], steps: int, most: int) -> list[str]:
+        """What SQLite finds wrong with pages and indexes, at most so many lines; empty if nothing.
+
+        Asks `busy` every so many steps, and raises sqlite3.OperationalError ("interrupted") once it says so.
+        """
+        self._db.set_progress_handler(lambda: int(busy()), steps)
+        try:
+            rows = self._db.execute(f"PRAGMA integrity_check({int(most)})").fetchall()
+        finally:
+            self._db.set_progress_handler(None, 0)
+        return [f"{self.file}: {' '.join(str(line).split())}" for (line,) in rows if line != "ok"]
 
     def close(self) -> None:
         """Close the file; harmless when done already."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeAlias
@@ -13,6 +14,7 @@ from typing import Final, TypeAlias
 from heek.errors import BatchRefused, JournalDamaged, JournalError
 from heek.journal import ki_notes
 from heek.journal.checks import deltas_of
+from heek.journal.held import Held
 from heek.journal.kept import KeptRecords
 from heek.journal.ki_notes import UNANSWERED, digest_of, joined
 from heek.journal.lock import FolderLock
@@ -129,6 +131,21 @@ class Journal(KeptRecords):
         self._sync: bool | None = None
         self._deltas: dict[str, int] | None = None
         self._holds: tuple[bytes, Digest] | None = None
+        self._held = Held()
+
+    def hold(self, results: Sequence[Result]) -> None:
+        """These could not be written yet; they are sent all the same, and answers to them kept."""
+        self._held.hold(results)
+
+    def in_file_after_all(self, results: Sequence[Result]) -> None:
+        """A commit that seemed to fail had been made; what was answered to these is written with the next."""
+        for each in results:
+            self._held.results.pop(each.match, None)
+
+    def waiting(self) -> int:
+        """How many results the KI has not acknowledged, those that are not written yet among them."""
+        answered = len(self._held.owed()) if self._held.answers else 0
+        return super().waiting() - answered + len(self._held.waiting())
 
     def last_seq(self) -> int:
         """The number of the last event, 0 if there is none."""
@@ -182,21 +199,23 @@ class Journal(KeptRecords):
 
         Matches in `passing` are passed over; with `among` only these are looked at.
         """
+        passing = [*passing, *self._held.answers]
         rows = self._rows(
             "SELECT match, record, cbor, key FROM outbox JOIN results USING(match)"
             " WHERE state = 'waiting' AND cbor IS NOT NULL"
             " AND match NOT IN (SELECT value FROM json_each(?))"
             " AND (? IS NULL OR match IN (SELECT value FROM json_each(?)))"
             " ORDER BY position LIMIT ?",
-            (json.dumps(list(passing)), *2 * (None if among is None else json.dumps(list(among)),), limit),
+            (json.dumps(passing), *2 * (None if among is None else json.dumps(list(among)),), limit),
         )
         chosen: list[Result] = []
         size = 0
-        for match, record, cbor, key in rows:
-            size += len(cbor)
+        in_file = (Result(match, record, bytes(cbor), key) for match, record, cbor, key in rows)
+        for each in islice(chain(in_file, self._held.unsent(passing, among)), limit):
+            size += len(each.cbor or b"")
             if chosen and size > most_bytes:
                 break
-            chosen.append(Result(match, record, bytes(cbor), key))
+            chosen.append(each)
         return chosen
 
     def write_cbor(self, results: Sequence[Result]) -> None:
@@ -242,7 +261,7 @@ class Journal(KeptRecords):
                 (key,),
             )
             self._holds = key, digest_of(match for (match,) in rows)
-        return self._holds[1]
+        return joined(self._holds[1], digest_of(self._held.taken(key)))
 
     def pin_service(self, pin: Pin, key: bytes) -> None:
         """Be enrolled at a KI with the key of this id; raises JournalError if it cannot be written."""
@@ -291,15 +310,46 @@ class Journal(KeptRecords):
     def acknowledge(self, answers: Sequence[Answered], points: Mapping[str, int]) -> Acknowledged:
         """Write down what the KI answered and told, in one transaction; an answer twice is harmless.
 
-        Raises JournalError if it cannot be written: then nothing of it is, and the KI is asked again.
+        Raises JournalError if it cannot be written: then nothing of it is, and the KI is asked again. While
+        results are held that the card does not take, answers are as well, and written with the first thing
+        that it takes again.
         """
+        held = self._held
+        new = [each for each in answers if each.match not in held.answers]
+        totals: dict[str, int] = {}
+        for answer in new:
+            if answer.match in held.results:
+                for player, delta in deltas_of(held.results[answer.match].record):
+                    totals[player] = totals.get(player, 0) + delta
+        in_file = [each for each in new if each.match not in held.results]
+        try:
+            for player, delta in self._acknowledge(in_file, points).items():
+                totals[player] = totals.get(player, 0) + delta
+        except JournalError:
+            if not held.results:
+                raise
+            for answer in in_file:
+                rows = self._rows(f"{_WAITING_RECORD} LIMIT 1", (answer.match,))
+                for player, delta in deltas_of(rows[0][0]) if rows else ():
+                    totals[player] = totals.get(player, 0) + delta
+                keys = self._rows(_KEY_OF, (answer.match,))
+                if keys:
+                    held.answers[answer.match] = answer, keys[0][0]
+        for answer in new:
+            if answer.match in held.results:
+                held.answers[answer.match] = answer, held.results[answer.match].key
+        return Acknowledged(totals, self.waiting())
+
+    def _acknowledge(self, answers: Sequence[Answered], points: Mapping[str, int]) -> dict[str, int]:
+        """Write answers to what is in the file, and those it is owed; the sums of the former's deltas."""
         totals: dict[str, int] = {}
         taken: list[tuple[bytes | None, str]] = []
         accepted: list[tuple[bytes | None, str]] = []
+        owed = self._held.owed()
         with self._transaction():
-            for answer in answers:
+            for answer in (*answers, *owed):
                 rows = self._db.execute(_WAITING_RECORD, (answer.match,)).fetchall()
-                for (record,) in rows:
+                for (record,) in rows if answer not in owed else ():
                     for player, delta in deltas_of(record):
                         totals[player] = totals.get(player, 0) + delta
                 changed = self._db.execute(_ANSWERED, (answer.state, answer.reason, answer.match)).rowcount
@@ -315,7 +365,8 @@ class Journal(KeptRecords):
             mine = self._holds[0]
             more = digest_of(match for key, match in taken if key == mine)
             self._holds = mine, joined(self._holds[1], more)
-        return Acknowledged(totals, self.waiting())
+        self._held.written(each.match for each in owed)
+        return totals
 
     def told_points(self) -> dict[str, int]:
         """What the KI told last of each player, by KI number."""
@@ -370,6 +421,9 @@ class Journal(KeptRecords):
                 raise trouble(self.file, error) from None
             raise
         self._last = last + len(batch.entries)
+        if any(each.match in self._held.answers for each in batch.results):
+            self._holds = self._deltas = None
+        self._held.written(each.match for each in batch.results)
         if self._deltas is not None:
             for result in batch.results:
                 for player, delta in deltas_of(result.record):
@@ -395,7 +449,13 @@ class Journal(KeptRecords):
             db.execute(_INSERT_RESULT, (match, record, cbor, key))
             # With a key and no bytes it could be made no record, and never will be.
             refused = key is not None and cbor is None
-            db.execute(_INSERT_OUTBOX, (match, *(("rejected", _NO_RECORD) if refused else ("waiting", None))))
+            state, reason = ("rejected", _NO_RECORD) if refused else ("waiting", None)
+            if match in self._held.answers:
+                answer, _ = self._held.answers[match]
+                state, reason = answer.state, answer.reason
+                if state == "accepted":
+                    ki_notes.expect(db, [(key, match)])
+            db.execute(_INSERT_OUTBOX, (match, state, reason))
         if batch.recorded is not None:
             part = batch.recorded
             if part.beginning is not None:

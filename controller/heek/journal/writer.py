@@ -5,7 +5,8 @@ written is kept in memory, its future says so at once (`NotSaved`), and it is tr
 in order, before the next one: the numbers in the file never have a gap, and nothing is lost while the
 process lives. Only when the card stays away for hours is memory bounded: past `limit` events the
 bodies of further ones are given up, and `entry_lost` stands for each number when writing works
-again. Batches with a result are kept whole whatever happens.
+again. Batches with a result are kept whole, up to `MOST_RESULTS` of them; they are sent to the KI meanwhile
+(`heek.journal.held`), and past that number the newest are given up, each with a line in the log.
 
 Everything runs on the executor that is passed in: one worker thread for a real table, in which the
 database connection then lives, or `InlineExecutor` under virtual time.
@@ -13,10 +14,11 @@ database connection then lives, or `InlineExecutor` under virtual time.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, ParamSpec, TypeAlias, TypeVar
 
@@ -26,11 +28,16 @@ from heek.journal.records import Batch, Entry, SnapshotLabel
 from heek.journal.salvage import Salvaged
 from heek.journal.store import Journal, open_or_salvage
 
+log: Final = logging.getLogger("heek")
+
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 LIMIT: Final = 10_000
 """Events kept in memory: more than two hours of lively play, some three megabytes."""
+
+MOST_RESULTS: Final = 1_000
+"""Results kept in memory while nothing is saved: days of play without a break."""
 
 RETRY: Final[Duration] = SECOND
 """No attempt sooner than this after one that failed, so that a broken card does not stall each press."""
@@ -65,6 +72,8 @@ class WriterStatus:
     """Events that are not in the journal yet."""
     lost: int = 0
     """Events since the start whose bodies were given up for lack of memory."""
+    lost_results: int = 0
+    """Results since the start that were given up for lack of memory."""
 
     @property
     def saving(self) -> bool:
@@ -119,6 +128,7 @@ class JournalWriter:
         clock: Clock,
         *,
         limit: int = LIMIT,
+        most_results: int = MOST_RESULTS,
         opener: Callable[[Path], Journal] = open_or_salvage,
     ) -> None:
         """Open the journal on the executor's thread; raises JournalError as `open_or_salvage` does.
@@ -128,9 +138,12 @@ class JournalWriter:
         self._executor = executor
         self._clock = clock
         self._limit = limit
+        self._most_results = most_results
         self._backlog: deque[Batch | _Gap] = deque()
         self._waiting = 0
-        self._lost = 0
+        self._lost = self._lost_results = 0
+        self._held = 0
+        """Results among what is kept."""
         self._tried_at: Instant = 0
         self._status = WriterStatus()
         self._journal: Journal = executor.submit(opener, state_dir).result()
@@ -209,6 +222,18 @@ class JournalWriter:
                 "numbers go up by one without gaps"
             )
         last = self._backlog[-1] if self._backlog else None
+        if batch.results and self._held + len(batch.results) > self._most_results:
+            for each in batch.results:
+                log.error(
+                    "the result of match %s is given up: %d wait for a card that takes none",
+                    each.match,
+                    self._held,
+                )
+            self._lost_results += len(batch.results)
+            batch = replace(batch, results=())
+        if batch.results:
+            self._held += len(batch.results)
+            self._journal.hold(batch.results)
         if batch.results or (batch.entries and self._waiting + len(batch.entries) <= self._limit):
             self._backlog.append(batch)
         elif batch.entries:
@@ -240,7 +265,9 @@ class JournalWriter:
             oldest = self._backlog[0]
             batch = oldest.batch() if isinstance(oldest, _Gap) else oldest
             try:
-                if not self._there_already(batch):
+                if self._there_already(batch):
+                    self._journal.in_file_after_all(batch.results)
+                else:
                     self._journal.append(batch)
             except BatchRefused:
                 # A match twice: it can never be written, so neither can what follows. Keep it and say so.
@@ -249,6 +276,7 @@ class JournalWriter:
                 break
             self._backlog.popleft()
             self._waiting -= len(batch.entries)
+            self._held -= len(batch.results)
         self._report(self._status.reason)
 
     def _there_already(self, batch: Batch) -> bool:
@@ -257,8 +285,8 @@ class JournalWriter:
 
     def _report(self, reason: str) -> None:
         if not self._backlog:
-            self._status = WriterStatus(lost=self._lost)
+            self._status = WriterStatus(lost=self._lost, lost_results=self._lost_results)
             return
         since = self._status.failing_since
         since = self._clock.now() if since is None else since
-        self._status = WriterStatus(since, reason, self._waiting, self._lost)
+        self._status = WriterStatus(since, reason, self._waiting, self._lost, self._lost_results)

@@ -60,6 +60,7 @@ def open_store(file: Path) -> Store:
     lock = _lock(file)
     writer = reader = None
     try:
+        _refuse_emptied(file)
         _make_private(file)
         writer = _engine(file, writes=True, size=1)
         reader = _engine(file, writes=False, size=READERS)
@@ -77,7 +78,7 @@ def open_store(file: Path) -> Store:
 
 def trouble(file: Path, error: DBAPIError) -> RankingError:
     """What the data base refused, with what to do about it."""
-    text = str(error.orig)
+    text = _first_cause(error)
     if "locked" in text or "busy" in text:
         remedy = "another program has it open; close that program (an SQLite browser?)"
     elif "full" in text:
@@ -96,6 +97,17 @@ def trouble(file: Path, error: DBAPIError) -> RankingError:
     return RankingError(f"{file}: {text.splitlines()[0] if text else 'not usable'}; {remedy}")
 
 
+def _first_cause(error: DBAPIError) -> str:
+    """What went wrong first: after a full disk SQLite has rolled back, and knows its savepoints no more."""
+    text = str(error.orig)
+    earlier: BaseException | None = error
+    while "no such savepoint" in text and earlier is not None:
+        earlier = earlier.__context__
+        if isinstance(earlier, DBAPIError):
+            text = str(earlier.orig)
+    return text
+
+
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -103,6 +115,20 @@ def _make_folder(folder: Path) -> None:
         raise RankingError(f"{folder}: is a file; give the ledger a folder (service.database)") from None
     except OSError as error:
         raise _not_writable(folder, error) from None
+
+
+def _refuse_emptied(file: Path) -> None:
+    """SQLite would take an emptied file for a new one, and delete its log, from which much may be saved."""
+    log = file.with_name(f"{file.name}-wal")
+    try:
+        emptied = log.stat().st_size > 0 and (not file.exists() or file.stat().st_size == 0)
+    except OSError:
+        return
+    if emptied:
+        raise RankingError(
+            f"{file}: is empty, though {log.name} beside it says that it was not; bring back a copy, or move "
+            f"both away to begin anew: the tables then offer all their results again"
+        )
 
 
 def _make_private(file: Path) -> None:
