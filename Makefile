@@ -48,9 +48,10 @@ campaign: .venv/.installed-dev ## random worlds of tables and a KI, with every f
 killed: .venv/.installed-dev ## kill -9 of table and KI at every write of a match on its way; ARGS=
 	@$(VENV)/python -m tests.killed_processes $(ARGS)
 
-fuzz: .venv/.installed-dev ## ten thousand random stories, a hundred thousand presses around the close
+fuzz: .venv/.installed-dev ## random stories, presses around the close, bytes into everything that reads
 	@$(VENV)/python -m tests.fuzz --stories 10000 $(ARGS)
 	@$(VENV)/python -m tests.close_calls --presses 100000
+	@$(VENV)/python -m tests.decoders --inputs 500000
 
 documents: .venv/.installed-dev ## write pinout, header drawing, boot settings, phase diagram
 	@$(VENV)/python -m heek.wiring write

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from heek import config
 from heek.clock import MILLISECOND, SECOND
-from heek.config.keys import ARRAYS, BY_NAME, KEYS, LATER, SECTIONS, Flag, Key, Seconds, Whole
+from heek.config.keys import ARRAYS, BY_NAME, DRAWN, KEYS, LATER, SECTIONS, Flag, Key, Seconds, Whole
 from heek.config.lines import lines_of
 from heek.errors import ConfigError
 from heek.session.settings import GestureSettings, SessionSettings
@@ -67,6 +67,14 @@ def test_defaults_are_those_of_session_and_gestures() -> None:
     assert read.log.level == "info"
     assert read.stations.led_pwm
     assert read.stations.pin_factory == "lgpio"
+
+
+def test_a_link_over_http_may_leave_out_where_the_ki_is() -> None:
+    """Without an address the KI is found in the network; with https it is asked over TLS."""
+    read = config.from_text(f'[ki]\nlink = "http"\n{MOCK}', "t.toml")
+    assert (read.ki.link, read.ki.url, read.service.tls_port) == ("http", "", 0)
+    read = config.from_text(f'[ki]\nlink = "http"\nurl = "https://ki.local:8626/"\n{MOCK}', "t.toml")
+    assert read.ki.url == "https://ki.local:8626"
 
 
 def test_defaults_are_within_their_own_ranges() -> None:
@@ -310,6 +318,20 @@ def test_a_file_of_rubbish_keys_is_answered_quickly(monkeypatch: pytest.MonkeyPa
     assert len(compared) == 50
 
 
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("where", ["", "table.", "ki.", "seats.", "web."])
+def test_a_table_is_given_nothing_that_it_draws(where: str, name: str) -> None:
+    """A seed, a key, an id or an incarnation is refused wherever it stands, and it is said why."""
+    section, _, _ = where.rpartition(".")
+    text = f"[{section}]\n{name} = 5\n" if section else f"{name} = 5\n"
+    (said,) = mistakes(text + MOCK)
+    line = 2 if section else 1
+    assert said.startswith(
+        f"t.toml:{line}: {where}{name}: a table draws {DRAWN[name]} itself, so that nobody"
+    )
+    assert f"{where}{name}: a table draws" in key_mistake(f"{where}{name}", 5)
+
+
 def test_choices_of_numbers_want_that_number() -> None:
     """rotate takes 0 and 2, but neither false, which equals 0, nor 2.0."""
     for wrong in (False, 2.0, "0", 1):
@@ -476,7 +498,7 @@ def test_any_text_gives_a_config_error(text: str) -> None:
 
 OF_LINKS = {
     "web.host": ["0.0.0.0", "::1", "table.local"],
-    "ki.url": ["", "http://ki.local", "http://[::1]:8625"],
+    "ki.url": ["", "http://ki.local", "http://[::1]:8625", "https://ki.local:8626"],
     "ki.port": ["", "/dev/serial0", "/dev/serial/by-id/a b"],
     "service.host": ["127.0.0.1"],
     "service.database": ["", "/var/lib/heek ki/ki.sqlite3"],
@@ -519,7 +541,7 @@ def right_keys(draw: st.DrawFn) -> dict[str, Any]:
 def test_what_is_shown_reads_back_equal(keys: dict[str, Any]) -> None:
     """show() writes every Config so that it reads back equal; only cross-checks refuse right keys."""
     read, lines = answer(lambda: config.from_keys(keys, "story"))
-    assert all("must be above" in line or "ki.link" in line for line in lines)
+    assert all("must be above" in line or "ki.link" in line or "tls_port" in line for line in lines)
     if read is not None:
         assert config.from_text(config.show(read), "shown") == read
 

@@ -7,6 +7,7 @@ clock alone: the ready line, the journal and the end of the process say when to 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -22,6 +23,10 @@ from typing import IO
 import pytest
 
 import heek
+from heek.cli import MISTAKE, main, table_process
+from heek.cli.running import DRAWN
+from heek.config import from_text as load_text
+from heek.daemon import World
 from heek.journal import read_journal
 
 PACKAGES = str(Path(heek.__file__).parents[1])
@@ -169,6 +174,72 @@ def test_twice_in_a_row_is_once(start: Callable[..., Run]) -> None:
         run.signal(signal.SIGTERM)
     assert run.ends() == 0
     run.assert_only_logged()
+
+
+@pytest.mark.parametrize(
+    "given", [["--seed", "5"], ["--seed"], ["--seed=5"], *([each, "x"] for each in DRAWN)]
+)
+def test_a_seed_or_a_key_is_refused_by_the_command_line(
+    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody gives a real table its randomness, key, id or incarnation; it says so, and nothing is begun."""
+    config = tmp_path / "table.toml"
+    config.write_text(TABLE.format(state=tmp_path / "state"))
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "--config", str(config), *given])
+    assert ended.value.code == MISTAKE
+    option = given[0].partition("=")[0]
+    said = capsys.readouterr().err
+    assert f"heek run: error: argument {option}: a real table draws {DRAWN[option]} itself" in said
+    assert not (tmp_path / "state").exists()
+
+
+def test_two_tables_draw_nothing_alike(start: Callable[..., Run], tmp_path: Path) -> None:
+    """Whatever the environment says of seeds: two tables have two keys, and each start its incarnation."""
+    seeds = dict.fromkeys(("HEEK_SEED", "SEED", "HEEK_KEY", "PYTHONHASHSEED", "SOURCE_DATE_EPOCH"), "5")
+    keys, incarnations = set(), []
+    for number in (1, 2, 1):
+        state = tmp_path / f"state-{number}"
+        run = start(TABLE.replace("{state}", str(state)), **seeds)
+        run.hears("is ready")
+        run.signal(signal.SIGTERM)
+        assert run.ends() == 0
+        keys.add((state / "table.key").read_text())
+        with read_journal(state) as journal:
+            lines = [json.loads(entry.body) for entry in journal.events()]
+        incarnations += [line["incarnation"] for line in lines if line["event"] == "table_started"]
+    assert len(keys) == 2
+    # The first table's journal was read twice, once with one start and once with two.
+    assert len(incarnations) == 4
+    assert len(set(incarnations)) == 3
+
+
+def test_what_a_real_table_draws_comes_from_the_system(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Ids of matches, throws of bots and the key are drawn by nothing else than the system's randomness."""
+    worlds: list[World] = []
+
+    class Kept(Exception):
+        pass
+
+    def keep(_: object, world: World, __: object) -> None:
+        worlds.append(world)
+        raise Kept
+
+    monkeypatch.setattr(table_process, "Daemon", keep)
+    before = {number: signal.getsignal(number) for number in table_process.STOP_SIGNALS}
+    config = load_text(TABLE.format(state=tmp_path / "state"), "table.toml")
+    try:
+        with pytest.raises(Kept):
+            table_process.TableProcess(config).run(on_ready=lambda _: None)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    (world,) = worlds
+    assert world.random_bytes is os.urandom
+    assert world.new_seed() != world.new_seed()
+    assert len(world.new_seed()) == 32
 
 
 def test_a_signal_during_the_start(start: Callable[..., Run], tmp_path: Path) -> None:

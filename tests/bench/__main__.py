@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.bench import edges, machine, panel, rules, running, virtual
+from tests.bench import edges, machine, panel, records, reports, rules, running, virtual
 from tests.bench.figures import Figure, table
 
 Part = Callable[[argparse.Namespace], list[Figure]]
@@ -23,9 +23,11 @@ Part = Callable[[argparse.Namespace], list[Figure]]
 PARTS: Final[dict[str, Part]] = {
     "edges": lambda asked: edges.measure(quick=asked.quick),
     "rules": lambda asked: rules.measure(quick=asked.quick),
+    "records": lambda asked: records.measure(quick=asked.quick),
     "panel": lambda asked: panel.measure(quick=asked.quick),
     "virtual": lambda asked: virtual.measure(quick=asked.quick, full=asked.full),
     "running": lambda asked: running.measure(quick=asked.quick),
+    "reports": lambda asked: reports.measure(quick=asked.quick),
 }
 
 

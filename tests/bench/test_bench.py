@@ -26,6 +26,10 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
         "recorded_presses",
         "replayed_presses",
         "recording_bytes",
+        "records_encoded",
+        "records_sealed",
+        "records_verified",
+        "records_exported",
         "hour",
         "thousand_matches",
         "start_to_ready",
@@ -34,6 +38,8 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
         "panel_bytes_sh1106",
         "panel_hand_over",
         "idle",
+        "http_records",
+        "https_question",
     } <= (set(body["figures"]))
     shown = capsys.readouterr().out
     for figure in body["figures"].values():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from heek.errors import LinkError
-from heek.ki import by_hand, cbor
+from heek.ki import by_hand
 from heek.ki.answers import (
     BatchAnswer,
     RecordAnswer,
@@ -16,6 +16,7 @@ from heek.ki.answers import (
     Verdict,
     encode_batch_answer,
     encode_refusal,
+    encode_table_answer,
     read_introduction,
 )
 from heek.ki.by_hand import MOST_TOLD, TRIES, Delivered, Delivery
@@ -167,7 +168,7 @@ def test_an_unknown_table_is_introduced_first() -> None:
         if request is Request.TABLE:
             assert read_introduction(body)[0] == table.public
             known = True
-            return cbor.encode({"ki": 1, "table": table.key_id})
+            return encode_table_answer(table.key_id, table.public, "KI")
         return accepts(request, body) if known else encode_refusal("unknown_table")
 
     bringing = Bringing(answer, table, some(table, 2))
@@ -237,7 +238,7 @@ def test_a_record_that_is_damaged_in_the_file_hurts_no_other() -> None:
     [
         encode_batch_answer(BatchAnswer((RecordAnswer(Verdict.ACCEPTED, None, bytes(16)),))),
         encode_batch_answer(BatchAnswer(())),
-        cbor.encode({"ki": 1, "table": b"key"}),
+        encode_table_answer(b"key", bytes(32), "KI"),
         b"<html>log in</html>",
     ],
 )

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from heek.errors import JournalError
 
@@ -22,12 +22,36 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger("heek")
 
+DRAWN: Final = {
+    "--seed": "its randomness",
+    "--key": "its signing key",
+    "--key-id": "its signing key",
+    "--table-id": "its signing key",
+    "--incarnation": "its incarnation",
+    "--match-id": "the id of each match",
+}
+"""What nobody gives a real table, by the option under which somebody might try."""
+
 
 def add_to(commands: Any) -> None:
     """Add `run` to the commands."""
     parser = commands.add_parser("run", help="run the table of a configuration")
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="table.toml")
+    for option, what in DRAWN.items():
+        parser.add_argument(option, nargs="?", action=_Refuse, const=what, help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
+
+
+class _Refuse(argparse.Action):
+    """Says of an option why there is none such; `const` names what it would give the table."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _: object, __: object, option_string: str | None = None
+    ) -> NoReturn:
+        parser.error(
+            f"argument {option_string}: a real table draws {self.const} itself, so that nobody can foresee "
+            "or choose it; for what can be played again there is heek simulate --seed"
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:

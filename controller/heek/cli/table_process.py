@@ -329,7 +329,11 @@ class TableProcess:
         if ki.link == "http":
             from heek.ki.http_link import HttpLink
 
-            return HttpLink(ki.url)
+            if not ki.url:
+                from heek.ki.discovery import Discovered
+
+                return HttpLink(whereabouts=Discovered(), clock=self._daemon.clock)
+            return HttpLink(ki.url, clock=self._daemon.clock)
         if ki.link == "serial":
             from heek.ki.serial_link import SerialLink
 

@@ -18,6 +18,7 @@ from heek.clock import SECOND
 from heek.config.keys import (
     ARRAYS,
     BY_NAME,
+    DRAWN,
     KEYS,
     LATER,
     LATER_SECTIONS,
@@ -239,7 +240,13 @@ class _Reading:
         name = entry.known_as
         shown = ".".join(_shown(part) for part in entry.place)
         section = entry.place[0]
-        if name in LATER or (len(entry.place) == 1 and section in LATER_SECTIONS):
+        if entry.place[-1] in DRAWN:
+            self.mistake(
+                entry.place,
+                f"{shown}: a table draws {DRAWN[entry.place[-1]]} itself, so that nobody can foresee or "
+                "choose it; remove it",
+            )
+        elif name in LATER or (len(entry.place) == 1 and section in LATER_SECTIONS):
             self.mistake(entry.place, f"{shown}: not in this version yet; remove it")
         elif section in LATER_SECTIONS:
             self.mistake(entry.place, f"{shown}: unknown key; nothing of [{section}] is in this version yet")
@@ -317,12 +324,14 @@ class _Reading:
                     f"{idle}: {seconds_words(values[idle])} must be above countdown_s + reveal_s + 1, "
                     f"which is {seconds_words(least)}; raise it",
                 )
-        for link, needed, remedy in (
-            ("http", "ki.url", 'for example ki.url = "http://192.168.1.20:8625"'),
-            ("serial", "ki.port", 'for example ki.port = "/dev/serial0"'),
-        ):
-            if values.get("ki.link") == link and values.get(needed) == "":
-                complain(("ki.link",), f'ki.link: "{link}" needs {needed}; set it, {remedy}')
+        if values.get("ki.link") == "serial" and values.get("ki.port") == "":
+            complain(
+                ("ki.link",),
+                'ki.link: "serial" needs ki.port; set it, for example ki.port = "/dev/serial0"',
+            )
+        tls_port, port = "service.tls_port", "service.port"
+        if known(tls_port, port) and values[tls_port] == values[port]:
+            complain((tls_port, port), f"{tls_port}: is {port} too; each needs a port of its own")
 
     def tables(self, name: str, value: object) -> list[tuple[Place, str, dict[str, Any]]]:
         """The elements of an array of tables: place, words for a message, values (None: wrong)."""

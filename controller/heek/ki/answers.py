@@ -5,10 +5,10 @@ An answer is a CBOR map with `"ki": 1`, by which a table tells the KI from a log
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from heek.errors import LinkError, RecordError
 from heek.ki import cbor
@@ -17,6 +17,11 @@ from heek.ki.numbers import is_ki_number
 
 MARK: Final = 1
 """The version of the answers, under the key `ki`."""
+
+MOST_NUMBER: Final = 1 << 53
+"""A number beyond it counts nothing that we know, and fits into no column of a journal."""
+MOST_TEXT: Final = 300
+"""Characters of what a KI says to people; the rest is cut."""
 
 STATUSES: Final[Mapping[str, str]] = {
     "unknown_table": "the KI does not know this table's key",
@@ -46,6 +51,9 @@ class Verdict(Enum):
     def success(self) -> bool:
         """The record counts, now or since an earlier time."""
         return self in (Verdict.ACCEPTED, Verdict.DUPLICATE)
+
+
+_VERDICTS: Final = frozenset(each.value for each in Verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,42 +181,50 @@ def read_batch_answer(body: bytes, asked: int) -> BatchAnswer:
 
     Raises Refused if the KI refused them all, LinkError if this is no such answer.
     """
-    value = read_answer(body)
-    try:
-        answers = tuple(_verdict(each) for each in value["answers"])
-        points = {str(player): int(held) for player, held in value["points"].items()}
-        count, xor = value["holds"]
-        holds = (int(count), bytes(xor))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise LinkError("the KI's answer is not one to records; are both of the same version?") from None
-    if len(answers) != asked:
-        raise LinkError(f"the KI answered for {len(answers)} records instead of {asked}")
-    return BatchAnswer(answers, points, holds)
+    match read_answer(body):
+        case {"answers": list(said), "points": dict(points), "holds": [count, bytes(xor)]} if (
+            len(xor) == 16 and is_number(count) and all(map(is_number, points.values()))
+        ):
+            if len(said) != asked:
+                raise LinkError(f"the KI answered for {len(said)} records instead of {asked}")
+            return BatchAnswer(tuple(map(_verdict, said)), points, (count, xor))
+    raise _not_to_records()
 
 
 def read_table_answer(body: bytes) -> Introduced:
     """Who knows the table now, and as whom; raises Refused or LinkError."""
     match read_answer(body):
         case {"table": bytes(table), "public": bytes(public), "name": str(name)} if len(public) == 32:
-            return Introduced(table, public, name)
+            return Introduced(table, public, _one_line(name))
     raise LinkError("the KI's answer is not one to an introduction; are both of the same version?")
 
 
 def read_signed_in(body: bytes) -> SignedIn:
     """Who has signed in; raises Refused or LinkError."""
     match read_answer(body):
-        case {"player": str(player), "name": str(name), "points": int(points)} if is_ki_number(player):
-            return SignedIn(player, name, points)
+        case {"player": str(player), "name": str(name), "points": points} if is_ki_number(
+            player
+        ) and is_number(points):
+            return SignedIn(player, _one_line(name), points)
     raise LinkError("the KI's answer is not one to a sign-in; are both of the same version?")
 
 
-def _verdict(value: Sequence[Any]) -> RecordAnswer:
-    status, reason, match = value
-    return RecordAnswer(
-        Verdict(status),
-        None if reason is None else str(reason),
-        None if match is None else bytes(match),
-    )
+def _verdict(value: Any) -> RecordAnswer:
+    match value:
+        case [str(status), str() | None as reason, bytes() | None as match] if status in _VERDICTS and (
+            match is None or len(match) == 16
+        ):
+            return RecordAnswer(Verdict(status), None if reason is None else _one_line(reason), match)
+    raise _not_to_records()
+
+
+def _not_to_records() -> LinkError:
+    return LinkError("the KI's answer is not one to records; are both of the same version?")
+
+
+def is_number(value: object) -> TypeGuard[int]:
+    """Whether this is a whole number that fits wherever we keep one."""
+    return type(value) is int and abs(value) < MOST_NUMBER
 
 
 def read_answer(body: bytes) -> dict[str, Any]:
@@ -220,10 +236,18 @@ def read_answer(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict) or value.get("ki") != MARK:
         raise LinkError("what answered is not the KI: its answer does not say so")
     if "error" in value:
-        code, text = str(value["error"]), str(value.get("text", ""))
-        refused = Refused(text or STATUSES.get(code, code))
+        code, text, retry = value["error"], value.get("text"), value.get("retry_s")
+        if not isinstance(code, str):
+            raise LinkError("the KI refuses without a reason; are both of the same version?")
+        words = _one_line(text) if isinstance(text, str) else ""
+        refused = Refused(words or STATUSES.get(code) or _one_line(f"the KI refuses: {code}"))
         refused.code = code
-        retry = value.get("retry_s")
-        refused.retry_s = float(retry) if isinstance(retry, int) else None
+        refused.retry_s = float(retry) if is_number(retry) else None
         raise refused
     return value
+
+
+def _one_line(text: str) -> str:
+    """What comes from outside and is shown: on one line, and no longer than people read."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text[: MOST_TEXT + 1]).split())
+    return line if len(line) <= MOST_TEXT else line[: MOST_TEXT - 1] + "…"

@@ -29,6 +29,7 @@ from typing import Any, Final
 
 from heek.errors import LinkError, RecordError
 from heek.ki import cbor
+from heek.ki.answers import is_number
 from heek.ki.envelope import KEY_ID_BYTES, sign, verify
 from heek.ki.numbers import is_ki_number
 
@@ -179,9 +180,9 @@ def read_sync_answer(value: Mapping[str, Any], asked: SyncQuestion) -> SyncAnswe
     """
     match value:
         case {
-            "n": int(n), "holds": [int(count), bytes(xor)], "points": dict(points), "now_s": int(now_s),
-            "news": list(told), "newest": int(newest),
-        } if len(xor) == 16:  # fmt: skip
+            "n": n, "holds": [count, bytes(xor)], "points": dict(points), "now_s": now_s,
+            "news": list(told), "newest": newest,
+        } if len(xor) == 16 and all(map(is_number, (n, count, now_s, newest))):  # fmt: skip
             if n != asked.n:
                 raise LinkError("the KI answered another question than was asked")
             news = tuple(_news(each, asked.news + place) for place, each in enumerate(told, start=1))
@@ -197,6 +198,6 @@ def _news(value: Any, number: int) -> News:
 
 
 def _points(points: Mapping[Any, Any]) -> dict[str, int]:
-    if not all(isinstance(player, str) and type(held) is int for player, held in points.items()):
+    if not all(isinstance(player, str) and is_number(held) for player, held in points.items()):
         raise LinkError("the KI's answer tells points that are no numbers")
     return dict(points)
