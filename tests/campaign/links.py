@@ -41,7 +41,7 @@ class Far(Protocol):
     @property
     def machine(self) -> Machine: ...
 
-    def take(self, request: Request, body: bytes, here: bool, reply: Callable[[bytes], None]) -> bool:
+    def take(self, request: Request, body: bytes, source: str | None, reply: Callable[[bytes], None]) -> bool:
         """Have it answer, in its own time; False if nobody listens."""
 
 
@@ -51,8 +51,8 @@ class Way:
 
     dice: random.Random
     far: Far
-    here: bool
-    """The KI takes what comes over it as from its own machine."""
+    source: str | None
+    """The table's address; None: the KI takes what comes over it as from its own machine."""
     word: str = "good"
     recorded: list[bytes] = field(default_factory=list)
     """Answers that somebody on the line has written down."""
@@ -110,7 +110,7 @@ class HttpWay:
             _later(self._loop, delay, self._arrive, request, asked, answer)
 
     def _arrive(self, request: Request, body: bytes, answer: asyncio.Future[bytes]) -> None:
-        if not self._way.far.take(request, body, self._way.here, lambda said: self._back(said, answer)):
+        if not self._way.far.take(request, body, self._way.source, lambda said: self._back(said, answer)):
             _later(self._loop, 0.001, _fail, answer)
 
     def _back(self, said: bytes, answer: asyncio.Future[bytes]) -> None:

@@ -113,6 +113,8 @@ class Plan:
     tables: int
     serial: tuple[bool, ...]
     """By table: its link is a serial line with a gateway; else it is HTTP."""
+    by_code: tuple[bool, ...]
+    """By table: the KI is on another machine, and the table is enrolled by its code."""
     acts: tuple[Act, ...]
 
     def only(self, numbers: Collection[int]) -> Plan:
@@ -141,7 +143,8 @@ def draw_plan(seed: int, kinds: Collection[Kind] = tuple(FAULTS)) -> Plan:
                 kind = Kind.MATCH
         acts.append(_act(dice, number, kind, tables + min(clones, MOST_CLONES)))
     serial = tuple(dice.random() < 0.25 for _ in range(tables + MOST_CLONES))
-    return Plan(seed, tables, serial, tuple(acts))
+    by_code = tuple(dice.random() < 0.2 for _ in range(tables + MOST_CLONES))
+    return Plan(seed, tables, serial, by_code, tuple(acts))
 
 
 def _act(dice: random.Random, number: int, kind: Kind, tables: int) -> Act:

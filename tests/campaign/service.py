@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from heek.ki.link import Request
+from heek.ranking.claims import Claims
 from heek.ranking.desk import Desk
 from heek.ranking.gate import ASKS, Asks
 from heek.ranking.ledger import Ledger
 from heek.ranking.live import Live
+from heek.ranking.operating import Operating
+from heek.ranking.operator_requests import PATH, OperatorRequest, Wish, encode_request
 from heek.ranking.reports import Reports
-from heek.ranking.service_keys import service_key
+from heek.ranking.service_keys import operator_key, service_key
 from heek.ranking.store import Store, open_store
 from tests.campaign.links import Cable, gateway_at
 from tests.campaign.machines import Machine, Worldly
@@ -36,8 +39,10 @@ class Service(Machine):
         self.ledger = Ledger(self._store, self.clock.wall_s, self.world.dice.randrange)
         self.ledger.mend()
         key = service_key(self.folder)
+        self._operator = operator_key(self.folder)
         self._desk = Desk(self._store, self.ledger, Live("campaign"))
-        self._reports = Reports(self._desk, self.clock.now, key, "KI", demo=True)
+        operating = Operating(self._desk, self.clock.now, Claims(key.public, "KI"), self._operator)
+        self._reports = Reports(self._desk, operating, self.clock.now, key, "KI", demo=True)
         self.world.loop.create_task(self._open_ports())
 
     async def _open_ports(self) -> None:
@@ -65,20 +70,26 @@ class Service(Machine):
         if self._store is not None:
             self._store.close()
 
-    def take(self, request: Request, body: bytes, here: bool, reply: Callable[[bytes], None]) -> bool:
+    def take(self, request: Request, body: bytes, source: str | None, reply: Callable[[bytes], None]) -> bool:
         """Answer a question that has arrived, if it is on."""
-        self.spawn(self._answer(request, body, here, reply))
+        self.spawn(self._answer(request.path, body, source, reply))
         return self.on
 
+    def operate(self, wish: Wish, reply: Callable[[bytes], None]) -> None:
+        """Have an operator ask for something, with the word that lies beside the ledger."""
+        if self.on:
+            body = encode_request(OperatorRequest(self._operator, "campaign", wish))
+            self.spawn(self._answer(PATH, body, None, reply))
+
     async def _answer(
-        self, request: Request, body: bytes, here: bool, reply: Callable[[bytes], None]
+        self, path: str, body: bytes, source: str | None, reply: Callable[[bytes], None]
     ) -> None:
         scope = {
             "type": "http",
             "method": "POST",
-            "path": request.path,
+            "path": path,
             "headers": [(b"content-length", str(len(body)).encode())],
-            ASKS: Asks(here, None),
+            ASKS: Asks(source is None, source or "127.0.0.1", None),
         }
         waiting = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -11,7 +11,7 @@ import asyncio
 import json
 import random
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -48,6 +48,8 @@ class Table(Machine):
         super().__init__(world, name, image or {})
         self.way = way
         self.cable = cable
+        self.wrote: Callable[[str, bytes], None] = lambda _match, _data: None
+        """Hears of each record that goes into the journal."""
         self.reporting: Reporting | None = None
         self.offers = 0
         """Requests with records that it has sent."""
@@ -85,7 +87,7 @@ class Table(Machine):
             kind,
             most_bytes=MOST_BYTES,
             on_change=lambda: None,
-            first_sight=self.way.here,
+            first_sight=self.way.source is None or self.cable is not None,
             chance=dice.random,
             draw=dice.randrange,
             slow=InlineExecutor(),
@@ -116,6 +118,8 @@ class Table(Machine):
         result = self.chain.add(self._result(dice, poison, match), self.clock)
         if poison:
             result = self._poisoned(result, poison)
+        if result.cbor is not None:
+            self.wrote(result.match, result.cbor)
         won = self._entry("match_won", match=result.match)
         self._write(Batch((won,), True, b"{}", self._label(), (result,)))
         if self.reporting is not None:

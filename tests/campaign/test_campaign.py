@@ -52,7 +52,8 @@ def test_a_cut_at_each_step_of_a_life(who: int, serial: bool) -> None:
     match = Act(1, Kind.MATCH, 0, 7)
     reached = 0
     for nth in range(1, 400):
-        plan = Plan(nth, 1, (serial,), (Act(0, Kind.CUT, who, nth), match, Act(2, Kind.PASS, 0, 1.0)))
+        acts = (Act(0, Kind.CUT, who, nth), match, Act(2, Kind.PASS, 0, 1.0))
+        plan = Plan(nth, 1, (serial,), (False,), acts)
         faults, world = faults_of(plan)
         assert faults == [], f"cut at step {nth}: {world.told}"
         if not any("loses its power" in line for line in world.told):

@@ -12,20 +12,26 @@ import sqlite3
 import tempfile
 import traceback
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from heek.errors import TableError
+from heek.ki import cbor, claim
+from heek.ranking.operator_requests import Enrol, Erase, Rename, Restore, Void, Wish
 from tests.campaign.judgement import judge, unsettled
 from tests.campaign.links import Cable, Way, cables
 from tests.campaign.machines import Image, Machine, Worldly, cards
 from tests.campaign.plan import KI, Act, Kind, Plan
 from tests.campaign.service import Service
-from tests.campaign.tables import Table
+from tests.campaign.tables import PLAYERS, Table
 from tests.journal.scripts import quick_folder
 
+ENROL_S: Final = 5.0
+PATIENCE_S: Final = 30.0
+"""Of the operator: whoever types wrong codes too often is kept waiting."""
 FIRST_S: Final = 3.0
 """Before the first act: so long all links are good."""
 SETTLED_S: Final = 4 * 3600.0
@@ -54,6 +60,10 @@ class History:
     """Of which table a clone is one, by name."""
     put_back: set[str] = field(default_factory=set)
     offered_at_rest: int = 0
+    made: dict[str, list[bytes]] = field(default_factory=dict)
+    """By match: the bytes that tables wrote down for the KI."""
+    rulings: Counter[str] = field(default_factory=Counter)
+    """How often the KI told an operator that a match was void, or counts again."""
 
 
 class World(Worldly):
@@ -69,15 +79,15 @@ class World(Worldly):
         self._dark_until = 0.0
         self._backups: dict[str, Image] = {}
         self._cables = [
-            Cable(self._way(), self.loop, plan.seed + place) if serial else None
+            Cable(self._way(place), self.loop, plan.seed + place) if serial else None
             for place, serial in enumerate(plan.serial)
         ]
         self.tables = [self._table(place) for place in range(plan.tables)]
         self.ki = Service(self, [])
         self._plug_gateways()
 
-    def _way(self) -> Way:
-        return Way(self.dice, self, True)
+    def _way(self, place: int) -> Way:
+        return Way(self.dice, self, f"192.0.2.{place + 1}" if self.plan.by_code[place] else None)
 
     # What the ways see of the KI: it is made after them
 
@@ -91,8 +101,10 @@ class World(Worldly):
 
     def _table(self, place: int, image: Image | None = None, name: str = "") -> Table:
         cable = self._cables[place]
-        way = self._way() if cable is None else cable.way
-        return Table(self, name or f"table-{place + 1}", way, cable, image)
+        way = self._way(place) if cable is None else cable.way
+        made = Table(self, name or f"table-{place + 1}", way, cable, image)
+        made.wrote = lambda match, data: self.history.made.setdefault(match, []).append(data)
+        return made
 
     def _plug_gateways(self) -> None:
         self.ki.cables = [(table.cable, table) for table in self.tables if table.cable is not None]
@@ -101,7 +113,7 @@ class World(Worldly):
 
     def run(self) -> list[str]:
         """Everything that is wrong with it, in the end."""
-        with cards(), cables(), _listening(self), contextlib.closing(self.loop):
+        with cards(), cables(), _quick_codes(), _listening(self), contextlib.closing(self.loop):
             try:
                 self.loop.run_until_complete(self._live())
             except Exception:
@@ -116,7 +128,8 @@ class World(Worldly):
     async def _live(self) -> None:
         for machine in (self.ki, *self.tables):
             self.start(machine)
-        await asyncio.sleep(FIRST_S)
+        operator = self.loop.create_task(self._enrol())
+        await asyncio.sleep(FIRST_S + 2 * ENROL_S * any(self.plan.by_code))
         for act in self.plan.acts:
             self._say(str(act))
             self._do(act)
@@ -124,6 +137,46 @@ class World(Worldly):
                 await asyncio.sleep(act.amount)
             await asyncio.sleep(self.dice.choice((0, 0.01, 0.2, 3)) * self.dice.random())
         await self._heal()
+        operator.cancel()
+
+    async def _enrol(self) -> None:
+        """An operator walks from table to table, and types in what codes they show."""
+        typed: dict[str, float] = {}
+        while True:
+            await asyncio.sleep(ENROL_S)
+            for table in self.tables:
+                code = table.reporting.status.claim if table.on and table.reporting is not None else None
+                if code is not None and self.loop.time() - typed.get(code, -1e9) > PATIENCE_S:
+                    typed[code] = self.loop.time()
+                    self.ki.operate(Enrol(code), lambda said: self._heard("enrolment", said))
+
+    def _heard(self, what: str, said: bytes) -> None:
+        answer = cbor.decode(said)
+        self._say(f"the operator hears of the {what}: {answer.get('said') or answer.get('text')}")
+
+    def _operate(self, act: Act, dice: random.Random) -> None:
+        """One act of an operator, on a match or player that there may be."""
+        played = sorted(self.history.played)
+        match = uuid.UUID(dice.choice(played)).bytes if played else bytes(16)
+        player = dice.choice(PLAYERS)
+        reason = f"act {act.number}"
+        wish: Wish
+        match act.kind:
+            case Kind.VOID:
+                wish = Void(match, reason)
+            case Kind.RESTORE:
+                wish = Restore(match, reason)
+            case Kind.RENAME:
+                wish = Rename(player, f"Name {act.number}", reason)
+            case _:
+                wish = Erase(player, reason)
+
+        def heard(said: bytes) -> None:
+            self._heard(act.kind.value, said)
+            if "error" not in cbor.decode(said) and isinstance(wish, Void | Restore):
+                self.history.rulings[str(uuid.UUID(bytes=match))] += 1
+
+        self.ki.operate(wish, heard)
 
     def _say(self, line: str) -> None:
         self.told.append(f"{self.clock.now() / 1e9 - 1000:12.3f} {line}")
@@ -163,6 +216,8 @@ class World(Worldly):
             case Kind.FULL:
                 machine.full = dice.choice((0.3, 0.8, 1.0))
                 self.later(act.amount, lambda: setattr(machine, "full", 0.0))
+            case Kind.VOID | Kind.RESTORE | Kind.RENAME | Kind.ERASE:
+                self._operate(act, dice)
             case Kind.WALL:
                 machine.wall_error_s = act.amount
 
@@ -287,6 +342,17 @@ class World(Worldly):
 def look_into(file: Path) -> sqlite3.Connection:
     """A data base as somebody sees it who only looks; nobody counts that."""
     return contextvars.Context().run(lambda: sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True))
+
+
+@contextlib.contextmanager
+def _quick_codes() -> Iterator[None]:
+    """What a code is worth is not for here: it need not take its time."""
+    real = claim.PASSES, claim.MEMORY
+    claim.PASSES, claim.MEMORY = 1, 8192  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        claim.PASSES, claim.MEMORY = real  # type: ignore[misc]
 
 
 @contextlib.contextmanager
