@@ -9,7 +9,7 @@ RPI_LGPIO := tests/virtual_pi/requirements-rpi-lgpio
 # matters to those who wait for a demo or measure a start.
 KEEP_COMPILED := env -u PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-virtual-pi check bench fuzz documents lock clean
+.PHONY: help setup demo test test-virtual-pi check bench campaign killed fuzz documents lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -42,7 +42,13 @@ check: .venv/.installed-dev ## form, types, import contracts, generated document
 bench: .venv/.installed-dev ## measure latency, speed, start, memory; writes JSON and a table
 	@$(KEEP_COMPILED) $(VENV)/python -m tests.bench $(ARGS)
 
-fuzz: .venv/.installed-dev ## random stories, presses around the close, bytes into everything that reads
+campaign: .venv/.installed-dev ## random worlds of tables and a KI, with every fault; SEED= WORLDS= ARGS=
+	@$(VENV)/python -m tests.campaign --seed $(or $(SEED),0) --worlds $(or $(WORLDS),500) $(ARGS)
+
+killed: .venv/.installed-dev ## kill -9 of table and KI at every write of a match on its way; ARGS=
+	@$(VENV)/python -m tests.killed_processes $(ARGS)
+
+fuzz: .venv/.installed-dev ## random stories, presses around the close, bytes into every decoder
 	@$(VENV)/python -m tests.fuzz --stories 10000 $(ARGS)
 	@$(VENV)/python -m tests.close_calls --presses 100000
 	@$(VENV)/python -m tests.decoders --inputs 500000

@@ -81,6 +81,7 @@ class Rig:
         first_sight: bool = True,
         wall_s: float = 1_900_000_000.0,
         most_bytes: int = 1000,
+        chance: Callable[[], float] = lambda: 1.0,
     ) -> None:
         folder.mkdir(exist_ok=True)
         self.clock = ManualClock(wall_s=wall_s)
@@ -116,7 +117,7 @@ class Rig:
                 most_bytes=most_bytes,
                 on_change=self._changed,
                 first_sight=first_sight,
-                chance=lambda: 1.0,
+                chance=chance,
                 draw=random.Random(incarnation).randrange,
                 slow=InlineExecutor(),
             )

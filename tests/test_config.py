@@ -69,6 +69,14 @@ def test_defaults_are_those_of_session_and_gestures() -> None:
     assert read.stations.pin_factory == "lgpio"
 
 
+def test_a_link_over_http_may_leave_out_where_the_ki_is() -> None:
+    """Without an address the KI is found in the network; with https it is asked over TLS."""
+    read = config.from_text(f'[ki]\nlink = "http"\n{MOCK}', "t.toml")
+    assert (read.ki.link, read.ki.url, read.service.tls_port) == ("http", "", 0)
+    read = config.from_text(f'[ki]\nlink = "http"\nurl = "https://ki.local:8626/"\n{MOCK}', "t.toml")
+    assert read.ki.url == "https://ki.local:8626"
+
+
 def test_defaults_are_within_their_own_ranges() -> None:
     """Every default passes the rule of its key."""
     for key in KEYS:
@@ -490,7 +498,7 @@ def test_any_text_gives_a_config_error(text: str) -> None:
 
 OF_LINKS = {
     "web.host": ["0.0.0.0", "::1", "table.local"],
-    "ki.url": ["", "http://ki.local", "http://[::1]:8625"],
+    "ki.url": ["", "http://ki.local", "http://[::1]:8625", "https://ki.local:8626"],
     "ki.port": ["", "/dev/serial0", "/dev/serial/by-id/a b"],
     "service.host": ["127.0.0.1"],
     "service.database": ["", "/var/lib/heek ki/ki.sqlite3"],
@@ -533,7 +541,7 @@ def right_keys(draw: st.DrawFn) -> dict[str, Any]:
 def test_what_is_shown_reads_back_equal(keys: dict[str, Any]) -> None:
     """show() writes every Config so that it reads back equal; only cross-checks refuse right keys."""
     read, lines = answer(lambda: config.from_keys(keys, "story"))
-    assert all("must be above" in line or "ki.link" in line for line in lines)
+    assert all("must be above" in line or "ki.link" in line or "tls_port" in line for line in lines)
     if read is not None:
         assert config.from_text(config.show(read), "shown") == read
 

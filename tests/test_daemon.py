@@ -23,7 +23,9 @@ from heek.boot import Boot
 from heek.clock import MILLISECOND, SECOND, Clock, ManualClock, RealClock
 from heek.config import Config, DisplayConfig, from_keys
 from heek.daemon import Daemon, World
+from heek.display.faces import Fault
 from heek.display.oled import Oled, Panel
+from heek.display.screens import screen
 from heek.errors import BackendError, JournalError
 from heek.journal import InlineExecutor, open_journal, read_journal
 from heek.journal.store import Journal
@@ -487,6 +489,39 @@ def test_what_was_never_saved_is_counted_at_the_end(
     monkeypatch.undo()
     with open_journal(table.config.table.state_dir) as journal:
         assert journal.last_seq() == 1
+
+
+# A journal that was damaged
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 4096, b"<html>Log in to the Wi-Fi</html>" * 200])
+def test_a_damaged_journal_is_set_aside_and_told(
+    rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture, damage: bytes
+) -> None:
+    """After a night in which the card lost the journal the table plays, and log, OLED and page say why."""
+    before = rig(ahyoheek__reveal_s=0.5)
+    before.match()
+    before.daemon.close()
+    file = before.config.table.state_dir / "journal.sqlite3"
+    file.write_bytes(damage)
+    caplog.clear()
+    table = rig(ahyoheek__countdown_s=1, ahyoheek__reveal_s=0.5)
+    (sentence,) = table.daemon.shown.journal
+    assert "damaged-1" in sentence
+    assert [each.levelname for each in caplog.records if each.message == sentence] == ["ERROR"]
+    table.run(0.5)
+    assert isinstance(screen(table.daemon.shown, table.daemon.now), Fault)
+    assert table.panels[0].frames[-1] != DARK
+    table.match()
+    assert table.daemon.shown.journal == (sentence,)
+    assert not table.daemon.shown.not_saving
+    table.daemon.close()
+    with read_journal(table.config.table.state_dir) as journal:
+        assert journal.verify() == []
+        assert [each.event for each in journal.events()][:2] == ["journal_salvaged", "table_started"]
+    assert (table.config.table.state_dir / "damaged-1" / "journal.sqlite3").read_bytes() == damage
+    again = rig()
+    assert again.daemon.shown.journal == ()
 
 
 # Panels

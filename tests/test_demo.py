@@ -15,6 +15,7 @@ import sys
 import termios
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 import pytest
 
 import heek
+from heek.web.metrics import read_exposition
 
 PACKAGES = str(Path(heek.__file__).parents[1])
 PATIENCE_S = 40.0
@@ -188,6 +190,11 @@ def test_results_reach_a_ki_that_was_stopped_once_each(demo: Callable[..., Demo]
 
     def points() -> dict[str, int]:
         return {each["player"]: each["points"] for each in table.board()["players"]}
+
+    metrics = urllib.request.urlopen(f"http://127.0.0.1:{table.port}/metrics", timeout=5).read().decode()
+    told = read_exposition(metrics)
+    assert (told["heek_ki_up"], told["heek_link_up"], told["heek_ki_waiting"]) == (1, 1, 0)
+    assert told["heek_link_frames" if link == "serial" else "heek_link_asked"] > 0
 
     # The page says 0 waiting also in the moment before it has heard of the result.
     until(points, "the board has players")

@@ -147,3 +147,15 @@ def test_records_of_an_older_schema_learn_whose_they_are(tmp_path: Path) -> None
         assert [each.match for each in journal.unsent(10, 100_000)] == [MATCHES[2]]
         notes = journal.ki_notes(key.id)
         assert (notes.holds[0], notes.refused, notes.waiting) == (1, 1, 1)
+
+
+def test_a_newest_record_that_the_card_has_damaged_stops_no_start(tmp_path: Path) -> None:
+    """Bytes of this key that are no record any more: the table starts, and its chain goes on from them."""
+    key, clock = a_key(tmp_path), ManualClock()
+    damaged = replace(chain(key, 9).add(a_match(0), clock), cbor=b"\xa1rubbish")
+    with open_journal(tmp_path) as journal:
+        keep(journal, [damaged])
+        newest = bind_results(journal, key)
+        assert newest == damaged.cbor
+        (after,) = read([chain(key, 10, newest).add(a_match(1), clock)])
+        assert after.prev == record_hash(b"\xa1rubbish")

@@ -43,14 +43,15 @@ class CommittedViews:
     `shown` is the one that lamps and panels show; `saving` says whether the journal keeps what happens.
     """
 
-    def __init__(self, view: View, status: Callable[[], WriterStatus]) -> None:
-        """`view` is shown at once; `status` tells how the journal's writer stands."""
+    def __init__(self, view: View, status: Callable[[], WriterStatus], journal: tuple[str, ...] = ()) -> None:
+        """`view` is shown at once; `status` tells how writing goes, `journal` what else of the journal."""
         self._status = status
         self._commits: deque[_Commit] = deque()
         self._overdue: _Commit | None = None
         """The last thing that was shown before the journal had it."""
         self._refused = False
-        self.shown = view
+        self._journal = journal
+        self.shown = replace(view, journal=journal) if journal else view
         self.saving = True
 
     @property
@@ -65,6 +66,12 @@ class CommittedViews:
     def refuse(self) -> None:
         """The journal has refused something for good: from here on nothing counts as saved."""
         self._refused = True
+
+    def tell(self, sentence: str) -> None:
+        """Something an operator should know of the journal; it is shown from now on."""
+        if sentence not in self._journal:
+            self._journal = (*self._journal, sentence)
+            self.shown = replace(self.shown, journal=self._journal)
 
     def advance(self, now: Instant, awake_since: Instant) -> None:
         """Show what the journal has, or what it has been too slow to take: nobody may play in the dark.
@@ -92,9 +99,9 @@ class CommittedViews:
             )
             shown = self.shown if shown is None else shown
         if shown is not None:
-            self.shown = shown if saving else replace(shown, not_saving=True)
-            if saving and self.shown.not_saving:
-                self.shown = replace(self.shown, not_saving=False)
+            if shown.not_saving is saving or shown.journal != self._journal:
+                shown = replace(shown, not_saving=not saving, journal=self._journal)
+            self.shown = shown
 
     def due(self, awake_since: Instant) -> Instant | None:
         """When the first of those that wait will be shown whatever the journal does; None: none waits."""

@@ -31,6 +31,7 @@ from heek.boot import Boot
 from heek.clock import SECOND, Clock, Duration, Instant, StartedClock
 from heek.committed_views import CommittedViews
 from heek.config import Config, DisplayConfig
+from heek.display.ki_mark import KiMark
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
@@ -196,7 +197,12 @@ class Daemon:
             self._key, config.table.name, bytes.fromhex(self._incarnation), world.boot, newest
         )
         self._view = self._table.view
-        self._views = CommittedViews(self._view, lambda: self._writer.status)
+        salvaged = self._writer.salvaged
+        self._views = CommittedViews(
+            self._view, lambda: self._writer.status, () if salvaged is None else (salvaged.sentence,)
+        )
+        if salvaged is not None:
+            log.error("%s", salvaged.sentence)
         self._alive_at = self._clock.now()
         self._commit(
             self._table.start(
@@ -298,6 +304,11 @@ class Daemon:
         if self._wall.tell(now_s, asked) and self._wall.by_service and not self._time_told:
             self._time_told = True
             log.info("the KI told the time; results are labelled by it until the network sets the clock")
+
+    def tell_ki(self, mark: KiMark | None) -> None:
+        """How it stands with the KI, for the OLED; on the loop. None: the table has no link."""
+        self._painting.tell_ki(mark, self._clock.now())
+        self._wake_from_anywhere()
 
     def claim(self, seat: Seat, player: str, name: str, at: Instant | None = None) -> None:
         """A signed-in player takes a seat's identity; `World.on_refused` hears if that cannot be."""

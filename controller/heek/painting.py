@@ -17,6 +17,7 @@ from heek.config import Config
 from heek.display.burn_in import Light, Standing, standing, stood
 from heek.display.drawing import draw
 from heek.display.faces import Screen
+from heek.display.ki_mark import KiMark, QuietKi
 from heek.display.panel_feed import PanelFeed
 from heek.display.screens import next_change, screen
 from heek.kinds import Seat
@@ -48,13 +49,19 @@ class Painting:
         self._feeds = feeds
         self._stations = config.wired
         self._cycle, self._name = config.ahyoheek.cycle, config.table.name
+        self._ki = QuietKi()
         self._painted: View | None = None
+        self._painted_ki: KiMark | None = None
         self._drawn: tuple[Screen | None, Standing] | None = None
         self._dimmed = False
         self._drawn_until: Instant | None = None
         self._panel_failed: dict[int, bool] = {}
         self.image = Image.new("1", (128, 64))
         self.lamps: dict[Seat, Lamp] = {}
+
+    def tell_ki(self, mark: KiMark | None, now: Instant) -> None:
+        """How it stands with the KI at `now`, to be painted in the next turn; None: the table has no link."""
+        self._ki = self._ki.tell(mark, now)
 
     def paint(self, view: View, now: Instant) -> Instant | None:
         """Bring lamps and panels up to `view` at `now`; when they will change by themselves.
@@ -77,10 +84,11 @@ class Painting:
                 changes.append(until)
         if lit and _is_reveal(before, view):
             self._on_reveal(lit[-1] - lit[0])
-        if anew or _has_come(self._drawn_until, now):
+        self._ki = self._ki.at(now)
+        if anew or self._ki.shown != self._painted_ki or _has_come(self._drawn_until, now):
+            self._painted_ki = self._ki.shown
             self._draw(view, now)
-        if self._drawn_until is not None:
-            changes.append(self._drawn_until)
+        changes += [at for at in (self._drawn_until, self._ki.due) if at is not None]
         for number, feed in enumerate(self._feeds):
             feed.settle()
             feed.again(now, self.image, dimmed=self._dimmed)
@@ -93,12 +101,12 @@ class Painting:
 
     def _draw(self, view: View, now: Instant) -> None:
         """Work out the screen, and until when it stays; only one that looks different is drawn and sent."""
-        cycle, name = self._cycle, self._name
-        how, self._drawn_until = standing(view, now)
+        cycle, name, ki = self._cycle, self._name, self._ki.shown
+        how, self._drawn_until = standing(view, now, ki)
         seen = None
         if how.light is not Light.DARK:
-            seen = screen(view, now, cycle, name)
-            changes = (self._drawn_until, next_change(view, now, cycle, name))
+            seen = screen(view, now, cycle, name, ki)
+            changes = (self._drawn_until, next_change(view, now, cycle, name, ki))
             self._drawn_until = min((at for at in changes if at is not None), default=None)
         if (seen, how) != self._drawn:
             self._drawn = (seen, how)

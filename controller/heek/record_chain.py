@@ -6,6 +6,7 @@ The chain detects, it decides nothing: a gap, a card put back from a backup or a
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import Counter
 from dataclasses import replace
@@ -80,9 +81,11 @@ def bind_results(journal: Journal, key: TableKey) -> bytes | None:
     hopeless: list[Answered] = []
     numbers: Counter[bytes] = Counter()
     if newest is not None:
-        # Of a start that was cut off in the middle of this.
-        before = decode_record(newest)
-        numbers[before.inc] = before.seq
+        # Of a start that was cut off in the middle of this. What the card has damaged has no number, and the
+        # chain goes on from it all the same.
+        with contextlib.suppress(RecordError):
+            before = decode_record(newest)
+            numbers[before.inc] = before.seq
     while results := journal.unbound(key.id, _PAGE) or journal.unwritten():
         linked: list[Result] = []
         for result in results:

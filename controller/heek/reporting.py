@@ -46,6 +46,8 @@ _T = TypeVar("_T")
 
 MOST_RECORDS: Final = 100
 """In one request."""
+MOST_NAME: Final = 24
+"""Characters of a KI's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +329,10 @@ class Reporting:
 
     async def _found(self, found: Enrolled, how: str) -> None:
         known = self._notes.pin if self._notes is not None else None
-        if known is None or (known.service, known.name) != (found.public, found.name) or how == "code":
-            self._unsaved = Pin(found.public, found.name, how)
+        # It is shown on an OLED and told in a terminal.
+        name = found.name if found.name.isprintable() and 0 < len(found.name) <= MOST_NAME else "KI"
+        if known is None or (known.service, known.name) != (found.public, name) or how == "code":
+            self._unsaved = Pin(found.public, name, how)
         await self._save_pin()
 
     async def _save_pin(self) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.bench import edges, machine, panel, records, rules, running, virtual
+from tests.bench import edges, machine, panel, records, reports, rules, running, serial_line, virtual
 from tests.bench.figures import Figure, table
 
 Part = Callable[[argparse.Namespace], list[Figure]]
@@ -25,8 +25,10 @@ PARTS: Final[dict[str, Part]] = {
     "rules": lambda asked: rules.measure(quick=asked.quick),
     "records": lambda asked: records.measure(quick=asked.quick),
     "panel": lambda asked: panel.measure(quick=asked.quick),
+    "serial": lambda asked: serial_line.measure(quick=asked.quick),
     "virtual": lambda asked: virtual.measure(quick=asked.quick, full=asked.full),
     "running": lambda asked: running.measure(quick=asked.quick),
+    "reports": lambda asked: reports.measure(quick=asked.quick),
 }
 
 

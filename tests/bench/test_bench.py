@@ -38,6 +38,14 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
         "panel_bytes_sh1106",
         "panel_hand_over",
         "idle",
+        "http_records",
+        "https_question",
+        "serial_backlog",
+        "serial_backlog_two",
+        "serial_backlog_real",
+        "serial_backlog_noisy",
+        "serial_records",
+        "serial_frame_cpu",
     } <= (set(body["figures"]))
     shown = capsys.readouterr().out
     for figure in body["figures"].values():

@@ -9,6 +9,7 @@ from typing import Any
 from heek.clock import MILLISECOND, SECOND, Instant
 from heek.display import screens
 from heek.display.faces import Screen
+from heek.display.ki_mark import KiMark, Reach
 from heek.kinds import KINDS, SEATS, Kind
 from heek.session.phases import Phase
 from heek.session.view import Collection, SeatState, SeatView, View
@@ -71,6 +72,43 @@ NAMED = tuple(replace(row, name=NAMES[row.seat]) for row in five())
 DUEL = but(
     tuple(replace(row, in_round=row.seat in (2, 5), collection=Collection(3, 1, 0)) for row in PLAYING),
 )
+KI_UP = KiMark(Reach.UP, last="14:02")
+KI_WAITING = KiMark(Reach.UP, 3, "14:02")
+KI_AWAY = KiMark(Reach.DOWN, 12, "14:02")
+KI_CLAIMS = KiMark(Reach.UP, 3, claim="BCDFGHJK")
+KI_TROUBLED = KiMark(Reach.UP, last="14:02", trouble=True)
+KI_MARKS: dict[str, KiMark] = {
+    "attract-ki-up": KI_UP,
+    "attract-ki-waiting": KI_WAITING,
+    "attract-ki-no-link-turned": KI_AWAY,
+    "attract-ki-trouble": KI_TROUBLED,
+    "attract-ki-name": KI_UP,
+    "attract-ki-claim": KI_CLAIMS,
+    "attract-ki-claim-wide": KiMark(Reach.UP, claim="MWQXZSRV"),
+    "fault-ki": KI_WAITING,
+    "fault-ki-not-saving": KI_AWAY,
+    "lobby-ki-up": KI_UP,
+    "lobby-ki-waiting": KI_WAITING,
+    "lobby-ki-unknown": KiMark(Reach.UNKNOWN),
+    "lobby-ki-ask": KI_AWAY,
+    "lobby-ki-named": KI_WAITING,
+    "lobby-ki-counting-up": KI_UP,
+    "lobby-ki-counting-no-link": KI_AWAY,
+    "lobby-ki-counting-long": KiMark(Reach.DOWN, 1234),
+    "lobby-ki-not-enrolled": KI_CLAIMS,
+    "lobby-ki-claim": KI_CLAIMS,
+    "throw-ki-up": KI_UP,
+    "throw-ki-waiting": KI_WAITING,
+    "throw-ki-no-link": KI_AWAY,
+    "throw-ki-many": KiMark(Reach.DOWN, 1234),
+    "throw-ki-trouble": KI_TROUBLED,
+    "throw-ki-not-enrolled": KI_CLAIMS,
+    "throw-ki-sudden-death": KI_AWAY,
+    "throw-ki-bots-troubles": KI_AWAY,
+    "match-over-ki": KI_WAITING,
+    "void-ki": KI_WAITING,
+}
+"""How it stands with the KI where a picture shows that."""
 ALL_STUCK = five(state=SeatState.FREE, stuck=KINDS)
 EVERY_FAULT: dict[str, dict[str, Any]] = {
     "s1": {"stuck": (PEN,), "faults": ((PAGE, "flood"), (BEETLE, "chatter"))},
@@ -398,6 +436,38 @@ def moments() -> dict[str, tuple[View, Instant, str]]:
             0,
         ),
     }
+    lobby_one = table(Phase.LOBBY, seats(s2={"state": SeatState.TAKEN}))
+    found |= {
+        "attract-ki-up": (attract, 13),
+        "attract-ki-waiting": (attract, 13),
+        "attract-ki-no-link-turned": (attract, 43),
+        "attract-ki-trouble": (attract, 12),
+        "attract-ki-name": (attract, 8),
+        "attract-ki-claim": (attract, 0),
+        "attract-ki-claim-wide": (attract, 0),
+        "fault-ki": (table(Phase.ATTRACT, seats(**EVERY_FAULT)), 6),
+        "fault-ki-not-saving": (table(Phase.ATTRACT, seats(), not_saving=True), 9),
+        "lobby-ki-up": (lobby_one, 0),
+        "lobby-ki-waiting": (lobby_one, 0),
+        "lobby-ki-unknown": (lobby_one, 0),
+        "lobby-ki-ask": (alone, 2),
+        "lobby-ki-named": (table(Phase.LOBBY, NAMED, until_s=20), 10),
+        "lobby-ki-counting-up": (table(Phase.LOBBY, lobby_two, until_s=10), 2.5),
+        "lobby-ki-counting-no-link": (table(Phase.LOBBY, lobby_two, until_s=10), 0),
+        "lobby-ki-counting-long": (table(Phase.LOBBY, five(), until_s=120), 0),
+        "lobby-ki-not-enrolled": (lobby_one, 0),
+        "lobby-ki-claim": (lobby_one, 5),
+        "throw-ki-up": (throw, 0),
+        "throw-ki-waiting": (throw, 0),
+        "throw-ki-no-link": (throw, 0),
+        "throw-ki-many": (throw, 0),
+        "throw-ki-trouble": (throw, 0),
+        "throw-ki-not-enrolled": (throw, 0),
+        "throw-ki-sudden-death": found["throw-sudden-death"],
+        "throw-ki-bots-troubles": found["throw-bots-troubles"],
+        "match-over-ki": (won("three", 4, collection=Collection(0, 3, 2)), 6.5),
+        "void-ki": (table(Phase.MATCH_OVER, PLAYING, until_s=8, void="idle", round=2), 0),
+    }
     other = {"rules-ring-other-cycle": "pen-beetle-page"}
     return {
         name: (view, T0 + round(at_s * 1000) * MILLISECOND, other.get(name, "pen-page-beetle"))
@@ -408,4 +478,4 @@ def moments() -> dict[str, tuple[View, Instant, str]]:
 def screen_of(name: str) -> Screen:
     """The screen of one of the moments."""
     view, now, cycle = moments()[name]
-    return screens.screen(view, now, cycle, TABLE)
+    return screens.screen(view, now, cycle, TABLE, KI_MARKS.get(name))

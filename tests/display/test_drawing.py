@@ -13,26 +13,27 @@ from PIL import Image, ImageChops
 from heek.display import drawing, font, glyphs, table_top
 from heek.display.drawing import draw
 from heek.display.faces import ATTRACT_FRAMES, Attract, Look
+from heek.display.ki_mark import KiMark
 from heek.display.screens import screen
 from heek.kinds import KINDS, SEATS
 from heek.session.view import View
-from tests.display.catalogue import moments, screen_of
-from tests.display.views import instants, views
+from tests.display.catalogue import KI_AWAY, KI_TROUBLED, KI_WAITING, moments, screen_of
+from tests.display.views import instants, ki_marks, views
 
 
-@given(view=views, now=instants)
+@given(view=views, now=instants, ki=ki_marks)
 @settings(max_examples=150, deadline=None)
-def test_any_view_can_be_drawn(view: View, now: int) -> None:
+def test_any_view_can_be_drawn(view: View, now: int, ki: KiMark | None) -> None:
     """Proves that no view, whatever its names and numbers, raises, and that the picture fits the panel."""
-    picture = draw(screen(view, now, table="T" * 24))
+    picture = draw(screen(view, now, table="T" * 24, ki=ki))
     assert (picture.mode, picture.size) == ("1", (128, 64))
 
 
-@given(view=views, now=instants)
+@given(view=views, now=instants, ki=ki_marks)
 @settings(max_examples=150, deadline=None)
-def test_any_view_leaves_the_margins_dark(view: View, now: int) -> None:
+def test_any_view_leaves_the_margins_dark(view: View, now: int, ki: KiMark | None) -> None:
     """Proves that the picture may move by its margins, and that nothing lit is cut off then."""
-    left, _, right, bottom = draw(screen(view, now, table="T" * 24)).getbbox() or (64, 32, 64, 32)
+    left, _, right, bottom = draw(screen(view, now, table="T" * 24, ki=ki)).getbbox() or (64, 32, 64, 32)
     assert left >= table_top.MARGIN_LEFT_PX
     assert right <= 128 - table_top.MARGIN_RIGHT_PX
     assert bottom <= 64 - table_top.MARGIN_BELOW_PX
@@ -140,12 +141,13 @@ def test_sides_of_a_seat_are_told_apart() -> None:
                 assert y + bitmap.height <= 64
 
 
-def test_attract_has_distinct_frames_that_spare_the_panel() -> None:
+@pytest.mark.parametrize("ki", [(), KI_WAITING.words])
+def test_attract_has_distinct_frames_that_spare_the_panel(ki: tuple[str, ...]) -> None:
     """Proves that no dot is lit in more than three quarters of the attract loop."""
     lit = [0] * (128 * 64)
     pictures = set()
     for frame in range(ATTRACT_FRAMES):
-        picture = draw(Attract(marks=(), frame=frame, table="Table 1"))
+        picture = draw(Attract(marks=(), frame=frame, table="Table 1", ki=ki))
         pictures.add(picture.tobytes())
         pixels = picture.convert("L").tobytes()
         lit = [count + (pixel > 0) for count, pixel in zip(lit, pixels, strict=True)]
@@ -169,8 +171,11 @@ def _time_of(shown: list[Any]) -> float:
     return time.perf_counter() - start
 
 
+@pytest.mark.parametrize("ki", [(), KI_WAITING.words, KI_AWAY.words, KI_TROUBLED.words])
 @pytest.mark.parametrize("table", ["", "Table 1", "The Cavern of Ae'gura", "W" * 24])
-def test_attract_glyphs_never_touch_the_words(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attract_glyphs_never_touch_the_words(
+    table: str, ki: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Proves that in each frame a dark dot lies between the walking glyphs and the words."""
     boxes: list[tuple[int, int, int, int]] = []
 
@@ -183,7 +188,7 @@ def test_attract_glyphs_never_touch_the_words(table: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(drawing, "_centred", watched)
     for frame in range(ATTRACT_FRAMES):
         boxes.clear()
-        draw.__wrapped__(Attract(marks=(), frame=frame, table=table))
+        draw.__wrapped__(Attract(marks=(), frame=frame, table=table, ki=ki))
         left, top, right, bottom = boxes.pop()
         for x0, y0, x1, y1 in boxes:
             assert x1 < left or x0 > right or y1 < top or y0 > bottom, frame

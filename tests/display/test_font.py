@@ -28,11 +28,21 @@ def test_no_two_characters_look_alike() -> None:
     assert [alike for alike in pictures.values() if len(alike) > 1] == []
 
 
-@given(text=anything, scale=st.sampled_from((1, 2)))
+@given(text=anything, scale=st.sampled_from((1, 2, 3)))
 def test_any_text_draws_in_its_box(text: str, scale: int) -> None:
     """Proves that no character raises, that width is as told, and that a line is never higher than a line."""
     bitmap = font.rendered(text, scale)
     assert bitmap.size == (max(1, font.width_px(text)) * scale, font.LINE_PX * scale)
+
+
+def test_no_letter_of_a_code_looks_like_a_vowel() -> None:
+    """Proves that at three times the size curves are filled and corners keep their edge: D is no O."""
+    letters = {letter: font.rendered(letter, 3).tobytes() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+    assert len(set(letters.values())) == 26
+    d, o = font.rendered("D", 3), font.rendered("O", 3)
+    assert d.getpixel((0, 0)) == d.getpixel((0, 23)) == 255
+    assert o.getpixel((0, 0)) == o.getpixel((0, 23)) == 0
+    assert o.getpixel((2, 2)) == 255
 
 
 @pytest.mark.parametrize(

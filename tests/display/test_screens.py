@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from heek.clock import MILLISECOND, SECOND
 from heek.display import faces
-from heek.display.screens import next_change, screen
+from heek.display.drawing import draw
+from heek.display.ki_mark import KiMark
+from heek.display.screens import FAULT_PAGE, next_change, screen
 from heek.kinds import KINDS, SEATS, Kind
 from heek.session.phases import Phase
 from heek.session.view import Collection, SeatState, View
@@ -26,21 +28,21 @@ from tests.display.catalogue import (
     table,
     won,
 )
-from tests.display.views import instants, views
+from tests.display.views import instants, ki_marks, views
 
 
-@given(view=views, now=instants, part=st.floats(0, 1, exclude_max=True))
+@given(view=views, now=instants, part=st.floats(0, 1, exclude_max=True), ki=ki_marks)
 @settings(max_examples=400, deadline=None)
-def test_next_change_is_exact(view: View, now: int, part: float) -> None:
+def test_next_change_is_exact(view: View, now: int, part: float, ki: KiMark | None) -> None:
     """Proves that a screen stays as it is until `next_change` and differs at that very nanosecond."""
-    shown = screen(view, now)
-    change = next_change(view, now)
+    shown = screen(view, now, ki=ki)
+    change = next_change(view, now, ki=ki)
     horizon = now + 300 * SECOND if change is None else change
     assert horizon > now
     for instant in (now + round((horizon - now - 1) * part), horizon - 1):
-        assert screen(view, instant) == shown
+        assert screen(view, instant, ki=ki) == shown
     if change is not None:
-        assert screen(view, change) != shown
+        assert screen(view, change, ki=ki) != shown
 
 
 @given(view=views, now=instants)
@@ -234,3 +236,15 @@ def test_every_moment_knows_its_trouble() -> None:
             shown = screen(view, now, cycle)
             assert [mark.seat for mark in shown.marks if mark.stuck] == list(SEATS), name
             assert shown.not_saving, name
+
+
+def test_a_damaged_journal_takes_its_turn() -> None:
+    """Proves that what is told of the journal has a page of its own, beside the others."""
+    view = table(Phase.ATTRACT, seats(s2={"stuck": (Kind.PEN,)}), not_saving=True, journal=("Set aside.",))
+    pages = [screen(view, T0 + number * FAULT_PAGE) for number in range(4)]
+    told = [(page.seat, page.trouble) for page in pages if isinstance(page, faces.Fault)]
+    assert told == [(None, ""), (None, "journal"), (2, "stuck"), (None, "")]
+    alone = screen(table(Phase.ATTRACT, seats(), journal=("Set aside.",)), T0)
+    assert isinstance(alone, faces.Fault)
+    assert not alone.not_saving
+    assert draw(alone).tobytes() != draw(replace(alone, trouble="")).tobytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from heek.clock import MILLISECOND, SECOND
+from heek.display.ki_mark import KiMark, Reach
 from heek.kinds import KINDS, SEATS, Seat
 from heek.session.phases import Phase
 from heek.session.view import Collection, SeatState, SeatView, View
@@ -60,3 +61,13 @@ views = st.builds(
     not_saving=st.booleans(),
 )
 instants = spans.map(lambda span: SINCE + span)
+
+ki_marks = st.none() | st.builds(
+    KiMark,
+    st.sampled_from(Reach),
+    st.sampled_from((0, 1, 12, 99, 100, 1234)),
+    st.none() | st.just("14:02"),
+    claim=st.none() | st.none() | st.text("BCDFGHJKLMNPQRSTVWXZ", min_size=8, max_size=8),
+    trouble=st.booleans(),
+)
+"""How it may stand with the KI; None: the table has no link."""

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from heek.journal import Answered, Batch, open_journal
+from heek.journal import Answered, Batch, News, Pin, Synced, open_journal
 from heek.journal.schema import FILE_NAME, MARKER_NAME
 from heek.session.phases import Phase
 from heek.session.state import Kept, KeptSeat, keep
 from tests.journal.scripts import entry, label, result
 
+PIN = Pin(bytes(range(32)), "The KI", "code")
+KEY = b"tablekey"
 MATCHES = 120
 WAITING = 20
 PAGE = 4096
@@ -36,13 +38,16 @@ def season(folder: Path, matches: int = MATCHES, waiting: int = WAITING, carried
         first = 10 * number - 9
         entries = [entry(seq, text="x" * 100) for seq in range(first, first + 9)]
         entries.append(entry(first + 9, "match_won", match=match(number), seat=1))
-        won = replace(result(match(number)), cbor=b"record" * 100 + number.to_bytes(2, "big"))
+        won = replace(result(match(number)), cbor=b"record" * 100 + number.to_bytes(2, "big"), key=KEY)
         journal.append(Batch(tuple(entries), True, STATE, label(number), (won,)))
         if carried and number == matches // 2:
             journal.checkpoint()
     answers = [Answered(match(number), "accepted") for number in range(1, matches - waiting + 1)]
     journal.acknowledge([*answers[:-1], replace(answers[-1], state="rejected", reason="why not")], {})
     journal.acknowledge([], {"00000001": 104, "00000002": 96})
+    journal.pin_service(PIN, KEY)
+    news = [News(1, "voided", "{}", match(1), "wrong seat"), News(2, "named", "{}", "00000001", "Shorah")]
+    journal.sync(Synced({}, tuple(news), (3, bytes(15) + b"x"), None), KEY)
     journal.abandon()
 
 

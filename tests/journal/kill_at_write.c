@@ -1,4 +1,4 @@
-/* Kills the process at its n-th call that changes a file: loaded before libc by tests/journal/test_kill.py.
+/* Kills the process at its n-th call that changes a file, or sends: loaded before libc by the tests that kill.
  *
  * heek_die_at(n, torn): die before the n-th such call from now on; with torn, before the n-th write
  * or pwrite only, after half of its bytes. n = 0 disarms.
@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -111,4 +113,10 @@ int unlink(const char *path) {
     REAL(int, unlink, const char *);
     if (now(0)) die();
     return real(path);
+}
+
+ssize_t send(int fd, const void *bytes, size_t count, int flags) {
+    REAL(ssize_t, send, int, const void *, size_t, int);
+    if (now(0)) die();
+    return real(fd, bytes, count, flags);
 }

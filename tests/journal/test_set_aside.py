@@ -24,7 +24,9 @@ from heek.journal.schema import APPLICATION_ID, FILE_NAME, MARKER_NAME, VERSION
 from heek.journal.set_aside import BEGUN, MOVING, REPORT, SALVAGING, damaged_folders, unfinished
 from tests.journal.damage import (
     DAMAGES,
+    KEY,
     MATCHES,
+    PIN,
     STATE,
     WAITING,
     emptied_with_log,
@@ -45,8 +47,10 @@ def outcome(journal: Journal) -> tuple[object, ...]:
     return (
         [(each.match, each.record) for each in journal.results()],
         journal.waiting(),
-        [(each.match, each.cbor) for each in journal.unsent(1000, 1 << 30)],
+        [(each.match, each.cbor, each.key) for each in journal.unsent(1000, 1 << 30)],
         journal.told_points(),
+        journal.ki_notes(KEY),
+        journal.player_deltas(),
         None if (kept := journal.snapshot()) is None else kept[0],
     )
 
@@ -94,6 +98,9 @@ def test_what_comes_over_of_a_page_lost_among_the_events(folder: Path) -> None:
         assert outcome(journal) == before
         assert journal._db.execute(rows).fetchall() == places
         assert journal.salvaged == Salvaged("damaged-1", MATCHES, WAITING, 0, MATCHES, True)
+        notes = journal.ki_notes(KEY)
+        assert (notes.pin, notes.news, notes.settled[0]) == (PIN, 2, 3)
+        assert journal.voids() == {match(1): "wrong seat"}
         assert journal.last_seq() == 10 * MATCHES + 1
         assert journal.snapshot() is not None
     assert told(folder)["event"] == "journal_salvaged"

@@ -39,7 +39,8 @@ from heek.ki.exchange import (
     VersionsDiffer,
     WrongPeer,
 )
-from heek.ki.framing import Frame, FrameDecoder
+from heek.ki.framing import LONGEST_CODED, Frame, FrameDecoder
+from heek.ki.link import ANSWER_FRAME
 from tests.ki.wires import (
     BAUD,
     SLOW_BAUD,
@@ -360,6 +361,16 @@ def test_both_ends_hear_who_the_other_is() -> None:
     conversation = Conversation(left_is=TABLE_2, right_is=KI).opened()
     assert conversation.left.of(SessionOpened) == [SessionOpened(1, KI)]
     assert conversation.right.of(SessionOpened) == [SessionOpened(1, TABLE_2)]
+
+
+def test_who_opens_a_session_by_a_word_in_it_is_known_too() -> None:
+    """A peer that is heard of in a session before its last HELLO comes has the identity of the one before."""
+    exchange = one_end()
+    mine, _ = heard_in(exchange.to_write(0))
+    greeting = Frame(HELLO, payload=struct.pack("<BBII", 1, 1, 0xAA, 0) + TABLE_2.encode())
+    exchange.receive(greeting.encode(), 1)
+    ack = Frame(ACK, _number_in(0xAA, mine))
+    assert exchange.receive(ack.encode(), 2) == [SessionOpened(1, TABLE_2)]
 
 
 @pytest.mark.parametrize(("left", "right"), [(TABLE_1, TABLE_2), (KI, KI)])
@@ -707,6 +718,68 @@ def test_a_peer_restarts_in_the_middle_of_a_message() -> None:
     conversation.run(SECOND)
     assert conversation.right.arrived == [b"again"]
     assert conversation.left.arrived == []
+
+
+@pytest.mark.parametrize("both", [False, True], ids=["one", "both"])
+def test_a_restart_at_every_step(both: bool) -> None:
+    """Whenever in greeting, question and answer an end starts again, a session takes what follows."""
+    step = 0
+    while True:
+        conversation = Conversation(seed=step)
+        conversation.start()
+        asked = answered = False
+        for _ in range(step):
+            if conversation.open and not asked:
+                conversation.send(conversation.left, b"q" * 2500)
+                asked = True
+            if conversation.right.arrived and not answered:
+                conversation.send(conversation.right, b"a" * 2500, ANSWER_FRAME)
+                answered = True
+            conversation.step(conversation.now + SECOND)
+        over = bool(conversation.left.arrived and conversation.right.delivered)
+        conversation.replace(conversation.right)
+        if both:
+            conversation.replace(conversation.left)
+        conversation.run(10 * SECOND)
+        assert conversation.open, f"after {step} steps"
+        for end, other in ((conversation.left, conversation.right), (conversation.right, conversation.left)):
+            conversation.send(end, b"what follows")
+            conversation.run(SECOND)
+            assert other.arrived.count(b"what follows") == 1
+            assert end.delivered[-1:] != []
+        assert conversation.right.arrived.count(b"q" * 2500) <= 1
+        if over:
+            break
+        step += 1
+    assert step >= 12, "it was tried at many of them"
+
+
+def test_half_a_frame_a_pause_and_the_rest() -> None:
+    """A frame that comes in two halves half a second apart is one message, once, and never half of one."""
+    exchange = one_end()
+    mine, _ = heard_in(exchange.to_write(0))
+    exchange.receive(hello(0xAA, mine), 1)
+    coded = Frame(16, _number_in(0xAA, mine), 1, 0, "Ärger: 42".encode()).encode()
+    for at in range(1, len(coded)):
+        # Within a character of two bytes too.
+        assert exchange.receive(coded[:at], 2) == []
+        happened = exchange.receive(coded[at:], SECOND // 2)
+        assert happened == ([MessageArrived(16, "Ärger: 42".encode())] if at == 1 else []), at
+    assert exchange.counters.duplicates == len(coded) - 2
+
+
+def test_glued_frames_and_boot_text_between_them() -> None:
+    """Three frames in one write are three messages; half a frame and boot text cost the half alone."""
+    exchange = one_end()
+    mine, _ = heard_in(exchange.to_write(0))
+    exchange.receive(hello(0xAA, mine), 1)
+    frames = [Frame(16, _number_in(0xAA, mine), seq, 0, b"%d" % seq).encode() for seq in range(1, 6)]
+    assert exchange.receive(b"".join(frames[:3]), 2) == [MessageArrived(16, b"%d" % seq) for seq in (1, 2, 3)]
+    torn = frames[3][:9] + b"ESP-ROM:esp32c3-api1-20210207\r\nBuild:Feb  7 2021\r\n" + frames[3]
+    assert exchange.receive(torn, 3) == [MessageArrived(16, b"4")]
+    assert exchange.receive(b"x" * 1_000_000, 4) == []
+    assert exchange.held <= LONGEST_CODED
+    assert exchange.receive(b"\r\n" + frames[4], 5) == [MessageArrived(16, b"5")]
 
 
 def test_a_restart_by_choice() -> None:

@@ -293,7 +293,7 @@ def test_a_service_that_hangs_takes_no_more_than_a_few() -> None:
                 async with far_end(wire.table_end) as table:
                     await until(lambda table=table: table.line.is_open)
                     table.line.send(16, b"%d" % at)
-                    await until(lambda at=at: len(gateway._given_up) == at and gateway._question is not None)
+                    await until(lambda at=at: len(gateway._given_up) == at and bool(gateway._asked))
             async with far_end(wire.table_end) as table:
                 await until(lambda: table.line.is_open and len(gateway._given_up) == 3)
                 table.line.send(16, b"one more")
@@ -311,8 +311,8 @@ def test_a_service_that_hangs_takes_no_more_than_a_few() -> None:
     asyncio.run(run())
 
 
-def test_a_table_that_asks_twice_at_once() -> None:
-    """A second question before the first answer ends the session: nobody could tell the answers apart."""
+def test_a_table_that_asks_three_times_at_once() -> None:
+    """A third question before the first answer ends the session: no table of ours does that."""
 
     async def run() -> None:
         with a_service() as service, Wire() as wire:
@@ -320,15 +320,39 @@ def test_a_table_that_asks_twice_at_once() -> None:
             gateway = Gateway(wire.gateway_end, BAUD, HttpLink(service.url))
             async with far_end(wire.table_end) as table:
                 await until(lambda: table.line.is_open)
-                table.line.send(16, b"first")
-                table.line.send(16, b"second")
+                for body in (b"first", b"second", b"third"):
+                    table.line.send(16, body)
                 await until(lambda: table.endings)
                 service.go_on.set()
                 await until(lambda: table.line.is_open and not gateway._given_up)
                 assert table.messages == []
-                table.line.send(16, b"third")
+                table.line.send(16, b"fourth")
                 await until(lambda: table.messages)
-                assert table.messages[0].payload == answer(path="/v1/records", body=b"third")
+                assert table.messages[0].payload == answer(path="/v1/records", body=b"fourth")
+            await gateway.close()
+
+    asyncio.run(run())
+
+
+def test_two_questions_are_answered_in_their_order() -> None:
+    """While the service thinks about one question the next comes over, and answers keep the order."""
+
+    async def run() -> None:
+        with a_service() as service, Wire() as wire:
+            service.go_on.clear()
+            gateway = Gateway(wire.gateway_end, BAUD, HttpLink(service.url))
+            async with far_end(wire.table_end) as table:
+                await until(lambda: table.line.is_open)
+                table.line.send(16, b"a long thought")
+                # What the gateway itself refuses has to wait for its turn too.
+                table.line.send(99, b"what is that?")
+                await until(lambda: len(gateway._asked) == 2)
+                assert table.messages == []
+                service.go_on.set()
+                await until(lambda: len(table.messages) == 2)
+                assert table.messages[0].payload == answer(path="/v1/records", body=b"a long thought")
+                with pytest.raises(Refused, match="type 99"):
+                    read_batch_answer(table.messages[1].payload, 0)
             await gateway.close()
 
     asyncio.run(run())

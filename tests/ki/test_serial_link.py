@@ -62,14 +62,57 @@ def test_a_question_is_answered(request_: Request, size: int) -> None:
     asyncio.run(run())
 
 
-def test_questions_go_one_after_the_other() -> None:
-    """Two who ask at once are asked in turn, and each gets the answer to its own question."""
+def test_many_who_ask_at_once_get_each_their_own_answer() -> None:
+    """Nine questions at once, of which two are under way at most, are answered each with its own."""
 
     async def run() -> None:
         with Wire(baud=BAUD) as wire:
-            async with far_end(wire.gateway_end, echo), a_link(wire.table_end) as link:
-                answers = await asyncio.gather(*(link.ask(Request.RECORDS, b"%d" % at) for at in range(5)))
-        assert answers == [answer(type=16, body=b"%d" % at) for at in range(5)]
+            async with far_end(wire.gateway_end, echo) as far, a_link(wire.table_end) as link:
+                answers = await asyncio.gather(*(link.ask(Request.RECORDS, b"%d" % at) for at in range(9)))
+                assert far.sessions == 1
+        assert answers == [answer(type=16, body=b"%d" % at) for at in range(9)]
+
+    asyncio.run(run())
+
+
+def test_the_next_question_is_on_the_wire_while_the_first_waits() -> None:
+    """Two are under way and no more, and the answers belong to them in the order in which they were asked."""
+
+    async def run() -> None:
+        with Wire() as wire:
+            async with far_end(wire.gateway_end) as far, a_link(wire.table_end) as link:
+                asked = [asyncio.ensure_future(link.ask(Request.RECORDS, b"%d" % at)) for at in range(3)]
+                await until(lambda: len(far.messages) == 2)
+                await asyncio.sleep(0.1)
+                assert [message.payload for message in far.messages] == [b"0", b"1"]
+                far.line.send(32, answer(to="0"))
+                await until(lambda: len(far.messages) == 3)
+                far.line.send(32, answer(to="1"))
+                far.line.send(32, answer(to="2"))
+                assert await asyncio.gather(*asked) == [answer(to=str(at)) for at in range(3)]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("given_up", [0, 1])
+def test_who_asked_beside_one_that_is_given_up(given_up: int) -> None:
+    """When one of two questions is given up the other one breaks, and is answered when it is asked again."""
+
+    async def run() -> None:
+        with Wire() as wire:
+            async with far_end(wire.gateway_end) as far, a_link(wire.table_end) as link:
+                asked = [asyncio.ensure_future(link.ask(Request.RECORDS, b"%d" % at)) for at in range(2)]
+                await until(lambda: len(far.messages) == 2)
+                asked[given_up].cancel()
+                with pytest.raises(LinkError, match="a question was given up"):
+                    await asked[1 - given_up]
+                # Too late: they belong to a session that is over.
+                far.line.send(32, answer(to="nobody"))
+                again = asyncio.ensure_future(link.ask(Request.RECORDS, b"again"))
+                await until(lambda: far.messages[-1].payload == b"again")
+                far.line.send(32, answer(to="again"))
+                assert await again == answer(to="again")
+                await asyncio.gather(*asked, return_exceptions=True)
 
     asyncio.run(run())
 

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from heek.cli import main
 from heek.cli.lamps import PATIENCE_S
 
 FOLDER = Path(__file__).parents[2] / "systemd"
 UNIT = FOLDER / "heek.service"
 KI_UNIT = FOLDER / "heek-ki.service"
+GATEWAY_UNIT = FOLDER / "heek-ki-gateway.service"
+UNITS = [UNIT, KI_UNIT, GATEWAY_UNIT]
 EXPOSURE_LIMIT = 2.0
 
 needs_analyze = pytest.mark.skipif(
@@ -32,7 +35,7 @@ def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(params=[UNIT, KI_UNIT], ids=lambda unit: unit.stem)
+@pytest.fixture(params=UNITS, ids=lambda unit: unit.stem)
 def installed(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A unit with a program that exists here in place of the installed one."""
     program = tmp_path / "heek"
@@ -105,7 +108,30 @@ def test_the_ki_keeps_its_ledger_where_its_unit_may_write() -> None:
     assert service["DynamicUser"] == ["yes"]
 
 
-@pytest.mark.parametrize("unit", [UNIT, KI_UNIT], ids=lambda unit: unit.stem)
+def test_the_gateway_takes_its_ports_from_a_file_and_may_open_them() -> None:
+    """Options come, split at blanks, from a file that may be missing; every kind of port is allowed."""
+    service = _settings("Service", GATEWAY_UNIT)
+    assert service["ExecStart"] == ["/opt/heek/venv/bin/heek ki serial-gateway $HEEK_GATEWAY"]
+    assert service["EnvironmentFile"] == ["-/etc/heek/gateway.env"]
+    assert service["SupplementaryGroups"] == ["dialout"]
+    assert {value.split()[0] for value in service["DeviceAllow"]} == {
+        "char-ttyAMA",
+        "char-ttyS",
+        "char-ttyUSB",
+        "char-ttyACM",
+    }
+    assert "PrivateDevices" not in service
+
+
+def test_a_gateway_without_ports_is_a_mistake_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without its file the program is called without a port: it says so, and systemd does not try again."""
+    with pytest.raises(SystemExit) as ended:
+        main(["ki", "serial-gateway"])
+    assert ended.value.code == 2
+    assert "--port" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_unit_never_stays_dead_but_for_a_wrong_configuration(unit: Path) -> None:
     """Failures are tried again for ever, with a pause; exit code 2 is not."""
     assert _settings("Unit", unit)["StartLimitIntervalSec"] == ["0"]
@@ -115,9 +141,10 @@ def test_unit_never_stays_dead_but_for_a_wrong_configuration(unit: Path) -> None
     assert service["RestartSec"] == ["5s"]
 
 
-def test_unit_depends_on_no_device_and_no_network() -> None:
-    """Nothing is required: with no bus and no network the table still starts."""
-    unit = _settings("Unit")
+@pytest.mark.parametrize("of", [UNIT, GATEWAY_UNIT], ids=lambda unit: unit.stem)
+def test_unit_depends_on_no_device_and_no_network(of: Path) -> None:
+    """Nothing is required: with no bus, no port and no network the table and the gateway still start."""
+    unit = _settings("Unit", of)
     assert not {"Requires", "Requisite", "BindsTo", "PartOf"} & set(unit)
     ordering = " ".join(unit.get("After", []) + unit.get("Wants", []))
     assert ".device" not in ordering

@@ -50,6 +50,7 @@ def test_a_whole_table() -> None:
         bots_allowed=True,
         bots_at=9 * SECOND // 2,
         not_saving=True,
+        journal=("It was set aside.",),
     )
     lit = {seat: lamp(shown, seat, 2 * SECOND) for seat in SEATS[:4]}
     picture = Image.new("1", (128, 64))
@@ -62,7 +63,17 @@ def test_a_whole_table() -> None:
             name="Table “1”",
             simulated=True,
             told=[Told(7, SECOND, "Seat 1 wins")],
-            ki=KiLine("serial", "down", 3, "14:02", "port missing"),
+            ki=KiLine(
+                "serial",
+                "down",
+                3,
+                "14:02",
+                "port missing",
+                "The Cavern",
+                "BCDF GHJK",
+                ("one thing", "another"),
+                {"frames_out": 7, "rtt_ms": 1.5},
+            ),
             now=2 * SECOND,
             image=picture,
         )
@@ -123,6 +134,7 @@ def test_a_whole_table() -> None:
         "bots_allowed": True,
         "bots_at": 4.5,
         "not_saving": True,
+        "journal": ["It was set aside."],
         "told": [{"seq": 7, "at": 1.0, "text": "Seat 1 wins"}],
         "ki": {
             "link": "serial",
@@ -131,6 +143,10 @@ def test_a_whole_table() -> None:
             "last": "14:02",
             "text": "KI: not reached, 3 waiting, last 14:02",
             "why": "port missing",
+            "service": "The Cavern",
+            "claim": "BCDF GHJK",
+            "trouble": ["one thing", "another"],
+            "counters": {"frames_out": 7, "rtt_ms": 1.5},
         },
     }
 
@@ -160,6 +176,12 @@ def test_leaving_stuck_and_absent_seats() -> None:
         (KiLine("http", "up", 0, "14:02"), "KI: nothing waiting, last 14:02"),
         (KiLine("http", "down", 1, None), "KI: not reached, 1 waiting"),
         (KiLine("serial", "stopped", 2, "09:00"), "KI: stopped, 2 waiting, last 09:00"),
+        (KiLine("http", "unknown", 2), "KI: looking for it, 2 waiting"),
+        (
+            KiLine("http", "up", 0, "14:02", claim="BCDF GHJK"),
+            "KI: not enrolled, nothing waiting, last 14:02",
+        ),
+        (KiLine("http", "down", 1, claim="BCDF GHJK"), "KI: not reached, 1 waiting"),
         (KiLine(), "KI: no link"),
     ],
 )

@@ -91,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         configuring,
         demo,
         doctoring,
+        enrolling,
         journals,
         ki,
         lamps,
@@ -105,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"heek {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    daily = (running, simulating, demo, ki, configuring, journals, replaying)
+    daily = (running, simulating, demo, ki, enrolling, configuring, journals, replaying)
     for command in (*daily, doctoring, selftesting, lamps):
         command.add_to(commands)
     return parser

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from heek.cli import FAILED, OK, exporting, machine_output
 from heek.cli.journal_place import add_place, journal_of
+
+if TYPE_CHECKING:
+    from heek.journal import Result
 
 MOST: Final = 2**63 - 1
 """The largest number of an event that SQLite can hold."""
@@ -58,8 +62,9 @@ def run_show(arguments: argparse.Namespace) -> int:
         if arguments.results or arguments.json:
             machine_output()
         if arguments.results:
+            voids, names = journal.voids(), journal.names()
             for result in islice(journal.results(), arguments.limit):
-                print(result.record.decode())
+                print(_shown(result, voids.get(result.match), names))
             return OK
         teller = Teller()
         for entry in journal.events(arguments.after, arguments.limit):
@@ -69,6 +74,19 @@ def run_show(arguments: argparse.Namespace) -> int:
                 event = json.loads(entry.body)
                 print(f"{entry.seq:8d} {event_row(event, teller.tell(event))}")
     return OK
+
+
+def _shown(result: Result, void: str | None, names: Mapping[str, str]) -> str:
+    """A result as it was written, with what the KI has told of it since: that it is void, and who is who."""
+    record = result.record.decode()
+    if void is None and not any(player in record for player in names):
+        return record
+    value = json.loads(record)
+    for seat in value["seats"]:
+        seat["name"] = names.get(seat.get("player"), seat.get("name"))
+    if void is not None:
+        value["void"] = void
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def run_verify(arguments: argparse.Namespace) -> int:

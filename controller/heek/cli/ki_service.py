@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,17 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="table.toml, for its [service]")
     parser.add_argument("--host", metavar="ADDRESS", help="where to listen (127.0.0.1)")
     parser.add_argument("--port", type=_port, metavar="N", help="its port, 0 for a free one (8625)")
+    parser.add_argument(
+        "--tls-port",
+        type=_port,
+        metavar="N",
+        help="listen there with TLS besides, 0 for a free one (nowhere)",
+    )
+    parser.add_argument(
+        "--no-announce",
+        action="store_true",
+        help="do not tell the local network where the KI is; at 127.0.0.1 it never is told",
+    )
     parser.add_argument(
         "--database", type=Path, metavar="FILE", help="the ledger (ki.sqlite3 in the state folder)"
     )
@@ -54,6 +66,7 @@ def settings_of(arguments: argparse.Namespace) -> tuple[ServiceSettings, str]:
     """What the command line says, else the configuration, else the defaults; and what is logged."""
     from heek.config.values import default_state_dir
     from heek.ranking.settings import FILE_NAME, ServiceSettings
+    from heek.serving.addresses import is_loopback
 
     given: dict[str, Any] = {}
     level = "INFO"
@@ -63,15 +76,20 @@ def settings_of(arguments: argparse.Namespace) -> tuple[ServiceSettings, str]:
         service, log = load_service(arguments.config)
         level = log.level.upper()
         given = {"host": service.host, "port": service.port, "name": service.name}
+        if service.tls_port:
+            given["tls_port"] = service.tls_port
         if service.database:
             given["database"] = Path(service.database)
-    for key in ("host", "port", "name", "database"):
+    for key in ("host", "port", "tls_port", "name", "database"):
         if getattr(arguments, key, None) is not None:
             given[key] = getattr(arguments, key)
     if "database" not in given:
         given["database"] = default_state_dir() / FILE_NAME
     given["database"] = given["database"].absolute()
-    return ServiceSettings(**given, demo=getattr(arguments, "demo", False)), level
+    settings = ServiceSettings(**given, demo=getattr(arguments, "demo", False))
+    here_alone = is_loopback(settings.host) or settings.host == "localhost"
+    silent = here_alone or getattr(arguments, "no_announce", True)
+    return replace(settings, announce=not silent), level
 
 
 def _port(text: str) -> int:

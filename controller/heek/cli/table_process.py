@@ -33,12 +33,14 @@ if TYPE_CHECKING:
 
     from heek.cli.photo_finishes import ReplayedMatches
     from heek.config import Config, DisplayConfig
+    from heek.display.ki_mark import KiMark
     from heek.display.oled import Oled
     from heek.ki.link import Link
-    from heek.reporting import Reporting
+    from heek.reporting import KiStatus, Reporting
     from heek.session.inputs import Claimed
     from heek.session.view import View
     from heek.web.doors import SignedIn
+    from heek.web.metrics import KiFigures
     from heek.web.server import PageServer
     from heek.web.state import KiLine, Told
 
@@ -61,8 +63,10 @@ CLAIM_PATIENCE_S: Final = 5.0
 STAMP_SAMPLES: Final = 100
 """Wake-ups that are measured at the start where stamps are not the kernel's: a tenth of a second."""
 
-SERIAL_BYTES: Final = 8 * 1024
-"""Of records in one request over serial: under a second on the wire at 115200 baud."""
+MOST_SERIAL_BYTES: Final = 32 * 1024
+SERIAL_S: Final = 3.0
+"""A request over serial is on the wire for no longer, so that a sign-in need not wait long behind it. Shorter
+ones would cost: between two requests the wire waits for the KI."""
 HTTP_BYTES: Final = 512 * 1024
 
 
@@ -104,6 +108,9 @@ class TableProcess:
         self._daemon: Daemon
         self._boot = this_boot()
         self._reporting: Reporting | None = None
+        self._link: Link | None = None
+        self._ki_status: KiStatus | None = None
+        """What was known of the KI when that last changed."""
 
     def run(self, on_ready: Callable[[TableProcess], None]) -> int:
         """Play until SIGTERM or Ctrl-C; the exit code.
@@ -217,6 +224,7 @@ class TableProcess:
             sign_in=self._sign_in if demonstration is not None else None,
             switch_ki=demonstration.switch_ki if demonstration is not None else None,
             fairness=self._fairness,
+            ki_figures=self._ki_figures,
             photo_finishes=photos,
         )
         self._photos = photos
@@ -258,7 +266,7 @@ class TableProcess:
         rest = (
             tuple(lamp.pattern for lamp in daemon.lamps.values()),
             self._told[-1] if self._told else None,
-            None if self._reporting is None else self._reporting.status,
+            self._ki_status,
             self._ki_stopped(),
         )
         # Views and pictures are made anew when they change; to compare them by value would cost more.
@@ -298,7 +306,7 @@ class TableProcess:
     # The KI
 
     async def _start_reporting(self) -> None:
-        link = self._open_link()
+        link = self._link = self._open_link()
         if link is None:
             return
         from heek.reporting import Reporter, Reporting
@@ -313,13 +321,14 @@ class TableProcess:
             incarnation=daemon.incarnation,
             boot=self._boot,
             players=lambda: daemon.players,
+            tell_time=daemon.tell_time,
         )
         self._reporting = Reporting(
             who,
             link,
             config.ki.link,
-            most_bytes=HTTP_BYTES if config.ki.link == "http" else SERIAL_BYTES,
-            on_change=self._publish,
+            most_bytes=HTTP_BYTES if config.ki.link == "http" else serial_bytes(config.ki.baud),
+            on_change=self._ki_changed,
             first_sight=_is_at_first_sight(config),
         )
         self._reporting.start()
@@ -329,7 +338,11 @@ class TableProcess:
         if ki.link == "http":
             from heek.ki.http_link import HttpLink
 
-            return HttpLink(ki.url)
+            if not ki.url:
+                from heek.ki.discovery import Discovered
+
+                return HttpLink(whereabouts=Discovered(), clock=self._daemon.clock)
+            return HttpLink(ki.url, clock=self._daemon.clock)
         if ki.link == "serial":
             from heek.ki.serial_link import SerialLink
 
@@ -343,6 +356,14 @@ class TableProcess:
             except TimeoutError:
                 log.warning("the link to the KI does not let go; it is left to itself")
 
+    def _ki_changed(self) -> None:
+        """What is known of the KI goes to the OLED, and to the page."""
+        if self._reporting is not None:
+            # As of now: what the link counts goes on, and is no reason for a new page at every turn.
+            self._ki_status = self._reporting.status
+            self._daemon.tell_ki(ki_mark(self._ki_status))
+        self._publish()
+
     def _on_result(self) -> None:
         if self._reporting is not None:
             self._reporting.result_waits()
@@ -350,11 +371,39 @@ class TableProcess:
     def _ki_line(self) -> KiLine:
         from heek.web.state import KiLine
 
-        if self._reporting is None:
+        if self._ki_status is None:
             return KiLine()
-        status = self._reporting.status
-        state = "stopped" if self._ki_stopped() else status.state
-        return KiLine(status.link, state, status.waiting, status.last, status.reason)
+        from heek.ki.claim import shown_code
+
+        status = self._ki_status
+        stopped = self._ki_stopped()
+        return KiLine(
+            status.link,
+            "stopped" if stopped else status.state,
+            status.waiting,
+            status.last,
+            status.reason,
+            status.service,
+            None if status.claim is None or stopped else shown_code(status.claim),
+            status.trouble,
+            status.counters,
+        )
+
+    def _ki_figures(self) -> KiFigures:
+        """On the page's thread: numbers that the loop counts, each read in one go."""
+        from heek.web.metrics import KiFigures
+
+        if self._reporting is None or self._link is None:
+            return KiFigures()
+        status, link = self._reporting.status, self._link.status()
+        return KiFigures(
+            status.link,
+            status.waiting,
+            None if status.state == "unknown" else status.state == "up",
+            link.up,
+            status.last_wall_s,
+            link.counters,
+        )
 
     def _ki_stopped(self) -> bool:
         return self._demonstration is not None and self._demonstration.ki_stopped()
@@ -406,6 +455,24 @@ def _is_at_first_sight(config: Config) -> bool:
         return True
     host = urlsplit(config.ki.url).hostname or ""
     return host == "localhost" or is_loopback(host)
+
+
+def serial_bytes(baud: int) -> int:
+    """Bytes of records that go into one request over serial; one record goes whatever its size."""
+    from heek.ki.delivery import BITS_A_BYTE
+
+    return min(round(SERIAL_S * baud / BITS_A_BYTE), MOST_SERIAL_BYTES)
+
+
+def ki_mark(status: KiStatus) -> KiMark | None:
+    """What the OLED shows of how reporting stands; None: there is no link, and it shows nothing."""
+    from heek.display.ki_mark import KiMark, Reach
+
+    if status.state == "off":
+        return None
+    return KiMark(
+        Reach(status.state), status.waiting, status.last, status.claim, trouble=bool(status.trouble)
+    )
 
 
 def stamps_words(config: Config) -> str:

@@ -180,20 +180,18 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """Where a KI is, as http://HOST or http://HOST:PORT; empty where there is none."""
+    """Where a KI is, as http://HOST:PORT or https://HOST:PORT, either without the usual port; or empty."""
 
     def read(self, value: object) -> str:
         if not isinstance(value, str):
             raise ValueError(f"must be an address in double quotes, not {said(value)}")
-        if value.startswith("https://"):
-            raise ValueError(f"{said(value)}: https is not in this version yet; use http://")
-        match = re.fullmatch(r"http://([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?/?", value)
+        match = re.fullmatch(r"https?://([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?/?", value)
         if value and (match is None or not 0 < int(match[2] or 80) < 65536):
             raise ValueError(f"{said(value)} must be like {said('http://192.168.1.20:8625')}")
         return value.rstrip("/")
 
     def words(self) -> str:
-        return "http://HOST:PORT"
+        return "http://HOST:PORT or https://HOST:PORT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,11 +312,12 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("web.host", Host(), "127.0.0.1", "where the table's page listens; 0.0.0.0: for all who reach it"),
     Key("web.port", Whole(0, 65535, ", 0 no page"), 8125, "the port of the table's page"),
     Key("ki.link", Choice(("none", "http", "serial")), "none", "how results come to the KI"),
-    Key("ki.url", WebAddress(), "", "with http: where the KI is"),
+    Key("ki.url", WebAddress(), "", "with http: where the KI is; empty: found in the local network (DNS-SD)"),
     Key("ki.port", DevicePath(), "", "with serial: the port"),
     Key("ki.baud", Whole(1200, 4_000_000), 115200, "with serial: its speed"),
     Key("service.host", Host(), "127.0.0.1", "`heek ki serve`: where the KI listens"),
     Key("service.port", Whole(1, 65535), 8625, "its port"),
+    Key("service.tls_port", Whole(0, 65535, ", 0 none"), 0, "its port for TLS, for tables with https://"),
     Key("service.database", Database(), "", "its file; empty: ki.sqlite3 in its own folder"),
     Key("service.name", Name(24), "KI", "what it is called"),
     Key("log.level", Choice(("debug", "info", "warning", "error")), "info", "what is logged"),

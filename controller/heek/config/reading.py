@@ -324,12 +324,14 @@ class _Reading:
                     f"{idle}: {seconds_words(values[idle])} must be above countdown_s + reveal_s + 1, "
                     f"which is {seconds_words(least)}; raise it",
                 )
-        for link, needed, remedy in (
-            ("http", "ki.url", 'for example ki.url = "http://192.168.1.20:8625"'),
-            ("serial", "ki.port", 'for example ki.port = "/dev/serial0"'),
-        ):
-            if values.get("ki.link") == link and values.get(needed) == "":
-                complain(("ki.link",), f'ki.link: "{link}" needs {needed}; set it, {remedy}')
+        if values.get("ki.link") == "serial" and values.get("ki.port") == "":
+            complain(
+                ("ki.link",),
+                'ki.link: "serial" needs ki.port; set it, for example ki.port = "/dev/serial0"',
+            )
+        tls_port, port = "service.tls_port", "service.port"
+        if known(tls_port, port) and values[tls_port] == values[port]:
+            complain((tls_port, port), f"{tls_port}: is {port} too; each needs a port of its own")
 
     def tables(self, name: str, value: object) -> list[tuple[Place, str, dict[str, Any]]]:
         """The elements of an array of tables: place, words for a message, values (None: wrong)."""

@@ -120,7 +120,7 @@ class KiConfig:
     link: str
     """`none`, `http` or `serial`."""
     url: str
-    """Without a slash at its end; empty with another link."""
+    """Without a slash at its end; empty: with `http` the KI is found by DNS-SD, else there is none."""
     port: str
     baud: int
     """Bits a second on the wire, ten of them a byte."""
@@ -132,6 +132,8 @@ class ServiceConfig:
 
     host: str
     port: int
+    tls_port: int
+    """0: it listens without TLS alone."""
     database: str
     """A file's path; empty: ki.sqlite3 in the platform's state folder."""
     name: str

@@ -11,8 +11,8 @@ move would be a whole frame on the wire in the middle of a countdown.
 people wait for at this table with the times as they come, short against what an empty table burns in a day.
 
 **The panel goes dark** after half an hour in which nobody sat down. That is attract alone, so any press that
-takes a seat, as ever, brings the light back with the lobby that it begins. A fault that waits for somebody is
-still shown after that, each page once at the beginning of every minute.
+takes a seat, as ever, brings the light back with the lobby that it begins. A fault that waits for somebody,
+or a code that somebody is to type in at the KI, is still shown after that, each page once in every minute.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Final
 from PIL import Image
 
 from heek.clock import SECOND, Duration, Instant
-from heek.display.screens import FAULT_PAGE, fault_pages
+from heek.display.ki_mark import KiMark
+from heek.display.screens import FAULT_PAGE, urgent_pages
 from heek.display.table_top import (
     HEIGHT_PX,
     MARGIN_BELOW_PX,
@@ -71,14 +72,17 @@ class Standing:
     light: Light = Light.BRIGHT
 
 
-def standing(view: View, now: Instant) -> tuple[Standing, Instant | None]:
-    """How the screen of `view` is shown at `now`, and when that may change by itself; None: never."""
+def standing(view: View, now: Instant, ki: KiMark | None = None) -> tuple[Standing, Instant | None]:
+    """How the screen of `view` is shown at `now`, and when that may change by itself; None: never.
+
+    `ki` is how it stands with the KI; None: the table has no link.
+    """
     waiting = view.phase in _WAITING
     # A countdown that runs in the lobby says that somebody has just done something.
     idle = waiting and view.until is None
     quiet = now - view.since
     if view.phase is Phase.ATTRACT and quiet >= DARK_AFTER:
-        return _at_night(view, now)
+        return _at_night(view, now, urgent_pages(view, ki))
     right, down = PATH[(now if waiting else view.since) // MOVE_EVERY % len(PATH)]
     changes = []
     if waiting:
@@ -91,9 +95,8 @@ def standing(view: View, now: Instant) -> tuple[Standing, Instant | None]:
     return Standing(right, down, light), min(changes, default=None)
 
 
-def _at_night(view: View, now: Instant) -> tuple[Standing, Instant | None]:
-    """Dark, but for the faults."""
-    pages = fault_pages(view)
+def _at_night(view: View, now: Instant, pages: int) -> tuple[Standing, Instant | None]:
+    """Dark, but for so many pages of faults and of a code."""
     if not pages:
         return Standing(light=Light.DARK), None
     quiet = now - view.since

@@ -16,6 +16,7 @@ from heek.display import font, glyphs, table_top
 from heek.display.faces import (
     ATTRACT_FRAMES,
     Attract,
+    ClaimCode,
     Collections,
     Countdown,
     Fault,
@@ -32,6 +33,7 @@ from heek.display.faces import (
     Throw,
     Void,
 )
+from heek.display.ki_mark import SmallMark, Words
 from heek.display.table_top import HEIGHT_PX, WIDTH_PX, Place
 from heek.kinds import KINDS, Kind, Seat
 
@@ -58,6 +60,10 @@ _FAULT_STEPS: Final = ((0, 0), (1, 1), (0, 2), (-1, 1))
 """Pixels to the right and up at which the fault screen stands in turn."""
 _WORDS_PX: Final = 78
 """Width for words inside the sides of the table."""
+_CODE_GAP_PX: Final = 6
+"""Between the letters of a code that somebody is to type in."""
+_KI_STATES: Final = {"enrol": "?", "trouble": "!", "unknown": "…"}
+"""What follows "KI" in its small mark. That it is down, or up and has all, is said by a sign."""
 
 
 @lru_cache(maxsize=256)
@@ -85,28 +91,47 @@ def _attract(screen: Attract, image: Image.Image) -> None:
         y = min(max(32 + 36 * math.cos(angle), 9), 54)
         turns = round(4 * (frame / ATTRACT_FRAMES + index / 3)) % 4
         _centred(image, glyphs.kind(kind, glyphs.MEDIUM_PX, turns), (round(x), round(y)))
-    names_turn = bool(screen.table) and frame % 15 >= 10
-    words = _table_words(screen.table) if names_turn else _title()
+    beat = frame % 15
+    if screen.ki:
+        # The title has longest, the table's name and the KI share the rest.
+        names_turn, kis_turn = bool(screen.table) and 7 <= beat < 11, beat >= 11
+    else:
+        names_turn, kis_turn = bool(screen.table) and beat >= 10, False
+    words = _ki_words(screen.ki) if kis_turn else _table_words(screen.table) if names_turn else _title()
     # Every other half minute the words face those who sit at the far side.
     words = glyphs.turned(words, 2 if frame >= ATTRACT_FRAMES // 2 else 0)
     # They drift as far as the glyphs leave room, so that no dot is lit for most of the day.
-    down = round((2 if names_turn else 4) * math.sin(4 * math.pi * frame / ATTRACT_FRAMES))
+    down = round((2 if names_turn or kis_turn else 4) * math.sin(4 * math.pi * frame / ATTRACT_FRAMES))
     right = round(math.sin(10 * math.pi * frame / ATTRACT_FRAMES))
     _centred(image, words, (MIDDLE_PX + right, 32 + down))
 
 
 @_paint.register
+def _claim_code(screen: ClaimCode, image: Image.Image) -> None:
+    """As large as two groups of four go, and what to do with it in one line."""
+    for group, top in ((screen.code[:4], 1), (screen.code[4:], 28)):
+        letters = [font.rendered(letter, 3) for letter in group]
+        x = MIDDLE_PX - (sum(letter.width + _CODE_GAP_PX for letter in letters) - _CODE_GAP_PX) // 2
+        for letter in letters:
+            _stamp(image, letter, (x, top))
+            x += letter.width + _CODE_GAP_PX
+    _text(image, "At the KI: heek ki enrol", (MIDDLE_PX, 59))
+
+
+@_paint.register
 def _fault(screen: Fault, image: Image.Image) -> None:
     _sides(image, screen.marks)
+    icons, words, deed = (15, 33, 46) if screen.ki is None else (12, 28, 39)
     if screen.seat is None:
-        _centred(image, _warning(), (MIDDLE_PX, 15))
-        _text(image, "NOT SAVING", (MIDDLE_PX, 33))
+        _centred(image, _warning(), (MIDDLE_PX, icons))
+        _text(image, "JOURNAL DAMAGED" if screen.trouble else "NOT SAVING", (MIDDLE_PX, words))
     else:
         for index, kind in enumerate(screen.buttons):
             x = MIDDLE_PX - 9 * (len(screen.buttons) - 1) + 18 * index
-            _centred(image, glyphs.kind(kind, glyphs.MEDIUM_PX), (x, 15))
-        _text(image, f"SEAT {screen.seat} {_TROUBLES[screen.trouble]}", (MIDDLE_PX, 33))
-    _text(image, "press to play", (MIDDLE_PX, 46))
+            _centred(image, glyphs.kind(kind, glyphs.MEDIUM_PX), (x, icons))
+        _text(image, f"SEAT {screen.seat} {_TROUBLES[screen.trouble]}", (MIDDLE_PX, words))
+    _text(image, "press to play", (MIDDLE_PX, deed))
+    _small_ki(image, screen.ki, (MIDDLE_PX, 51))
     right, up = _FAULT_STEPS[screen.shift]
     moved = image.copy()
     image.paste(0, (0, 0, WIDTH_PX, HEIGHT_PX))
@@ -116,18 +141,23 @@ def _fault(screen: Fault, image: Image.Image) -> None:
 @_paint.register
 def _lobby(screen: Lobby, image: Image.Image) -> None:
     _sides(image, screen.marks)
-    middle = 30 if screen.who is None else 18
+    middle = 30 if screen.who is None and not screen.ki else 18
     if screen.bots:
         _ask_for_bots(image, screen.bots_s, (MIDDLE_PX, middle))
     elif screen.seconds is not None:
         tall = (40, 34, 26)[min(len(str(screen.seconds)), 3) - 1]
-        number = glyphs.number(screen.seconds, tall if screen.who is None else min(tall, 28))
-        _centred(image, number, (MIDDLE_PX, middle - 1))
+        # A row of dots lower where something is said above it: the tallest has 40 of the 48 px there are.
+        down = -1 if screen.small_ki is None else 1
+        number = glyphs.number(screen.seconds, tall if middle == 30 else min(tall, 28))
+        _centred(image, number, (MIDDLE_PX, middle + down))
     else:
         _lines(image, ("ONE", "MORE") if screen.alone else ("PRESS", "TO PLAY"), (MIDDLE_PX, middle))
     if screen.who is not None:
         seat, name = screen.who
         _lines(image, font.wrapped(f"{seat} {name}", _WORDS_PX - 4, 2), (MIDDLE_PX, 43))
+    else:
+        _lines(image, screen.ki, (MIDDLE_PX, 43))
+    _small_ki(image, screen.small_ki, (MIDDLE_PX, 5))
 
 
 @_paint.register
@@ -161,6 +191,7 @@ def _throw(screen: Throw, image: Image.Image) -> None:
     _text(image, str(screen.round), (MIDDLE_PX, 10), 2)
     if screen.sudden_death:
         _centred(image, glyphs.sign("sudden_death"), (MIDDLE_PX, 25))
+    _small_ki(image, screen.ki, (MIDDLE_PX, 25))
 
 
 @_paint.register
@@ -207,7 +238,9 @@ def _match_over(screen: MatchOver, image: Image.Image) -> None:
     _text(image, f"SEAT {screen.winner}", (MIDDLE_PX, 6))
     x, y = table_top.SIDES[screen.winner]
     _centred(image, glyphs.arrow(x - MIDDLE_PX, y - 30, 19), (MIDDLE_PX, 21))
-    if screen.player is not None:
+    if screen.ki:
+        _lines(image, screen.ki, (MIDDLE_PX, 43))
+    elif screen.player is not None:
         _lines(image, font.wrapped(screen.player, _WORDS_PX - 2, 2), (MIDDLE_PX, 43))
     elif screen.by == "walkover":
         _text(image, "WALKOVER", (MIDDLE_PX, 42))
@@ -222,8 +255,9 @@ def _match_over(screen: MatchOver, image: Image.Image) -> None:
 @_paint.register
 def _void(screen: Void, image: Image.Image) -> None:
     _sides(image, screen.marks)
-    _text(image, "VOID", (MIDDLE_PX, 18), 2)
+    _text(image, "VOID", (MIDDLE_PX, 18 if screen.ki is None else 20), 2)
     _lines(image, font.wrapped(VOID_WORDS.get(screen.reason, screen.reason), _WORDS_PX, 2), (MIDDLE_PX, 42))
+    _small_ki(image, screen.ki, (MIDDLE_PX, 5))
 
 
 @_paint.register
@@ -291,6 +325,47 @@ def _table_words(name: str) -> Image.Image:
         text = font.rendered(line)
         words.paste(255, ((86 - text.width) // 2, index * (font.LINE_PX + 1)), text)
     return words
+
+
+@lru_cache(maxsize=8)
+def _ki_words(lines: Words) -> Image.Image:
+    """What is said of the KI, as large as a table's name."""
+    words = Image.new("1", (86, (font.LINE_PX + 1) * len(lines)))
+    for index, line in enumerate(lines):
+        text = font.rendered(line)
+        words.paste(255, ((86 - text.width) // 2, index * (font.LINE_PX + 1)), text)
+    return words
+
+
+def _small_ki(image: Image.Image, mark: SmallMark | None, middle: Place) -> None:
+    """How it stands with the KI, 8 px high, centred; None: nothing."""
+    if mark is not None:
+        bitmap = _small_mark(mark)
+        _stamp(image, bitmap, (middle[0] - bitmap.width // 2, middle[1] - bitmap.height // 2))
+
+
+@lru_cache(maxsize=64)
+def _small_mark(mark: SmallMark) -> Image.Image:
+    """At most 39 x 8: it fits between the collections."""
+    pieces = [(0, font.rendered("KI"))]
+    if mark.state in _KI_STATES:
+        pieces.append((2, font.rendered(_KI_STATES[mark.state])))
+    elif mark.state == "down" or not mark.waiting:
+        pieces.append((2, glyphs.sign(mark.state)))
+    if mark.waiting:
+        many = mark.waiting.endswith("+")
+        # Two digits and a plus must stand closer.
+        pieces.append((2 if many else 4, glyphs.sign("hourglass")))
+        pieces.append((1, font.rendered(mark.waiting.rstrip("+"))))
+        if many:
+            pieces.append((1, glyphs.sign("plus")))
+    bitmap = Image.new("1", (sum(gap + each.width for gap, each in pieces), font.CAPITAL_PX))
+    x = 0
+    for gap, each in pieces:
+        # A small sign stands in the middle of the line, letters on it.
+        bitmap.paste(255, (x + gap, max(0, (font.CAPITAL_PX - each.height) // 2)), each)
+        x += gap + each.width
+    return bitmap
 
 
 @lru_cache(maxsize=1)

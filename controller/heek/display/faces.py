@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Final
 
+from heek.display.ki_mark import SmallMark, Words
 from heek.kinds import Kind, Seat
 
 ATTRACT_FRAMES: Final = 60
@@ -99,18 +100,37 @@ class Attract(Screen):
     frame: int
     """0 to `ATTRACT_FRAMES` - 1."""
     table: str
+    ki: Words = ()
+    """What is said of the KI, in turn with the table's name; empty: nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimCode(Screen):
+    """The code by which an operator enrols the table; nobody sits."""
+
+    name = "attract"
+    code: str
+    """Eight letters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LobbyClaimCode(ClaimCode):
+    """The same in turn with a lobby that waits."""
+
+    name = "lobby"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault(Screen):
     name = "fault"
     seat: Seat | None
-    """Whose buttons are in trouble; None: the journal cannot be written."""
+    """Whose buttons are in trouble; None: the journal is."""
     buttons: tuple[Kind, ...]
     trouble: str
-    """`stuck`, `flood` or `chatter`; empty without a seat."""
+    """`stuck`, `flood` or `chatter`. Without a seat: `journal` if it was damaged; empty: not saved."""
     shift: int
     """0 to `FAULT_SHIFTS` - 1: the height at which it stands."""
+    ki: SmallMark | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +146,10 @@ class Lobby(Screen):
     """Instead of waiting for one more: how to ask for bots, or when they come."""
     bots_s: int | None = None
     """On that page: whole seconds until they come unasked."""
+    ki: Words = ()
+    """What is said of the KI, in the place of a name; empty: nothing."""
+    small_ki: SmallMark | None = None
+    """The same above a countdown that has no names below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +169,7 @@ class Throw(Screen):
     tallies: tuple[Tally, ...]
     target: int
     sudden_death: bool
+    ki: SmallMark | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,12 +223,15 @@ class MatchOver(Screen):
     total: int
     player: str | None
     """The winner's name, on the pages that show it."""
+    ki: Words = ()
+    """What is said of the KI, on the pages that say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void(Screen):
     name = "void"
     reason: str
+    ki: SmallMark | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,7 +159,7 @@ def drawable(text: str) -> str:
 
 
 def width_px(text: str, scale: int = 1) -> int:
-    """How wide `text` is drawn, in pixels, at scale 1 or 2; 0 for an empty string."""
+    """How wide `text` is drawn, in pixels, at scale 1, 2 or 3; 0 for an empty string."""
     letters = _letters()
     known = drawable(text)
     return scale * (sum(len(letters[c][0]) + 1 for c in known) - 1) if known else 0
@@ -167,7 +167,9 @@ def width_px(text: str, scale: int = 1) -> int:
 
 @lru_cache(maxsize=512)
 def rendered(text: str, scale: int = 1) -> Image.Image:
-    """`text` on one line as a bitmap of mode "1"; scale 1 (10 px high) or 2 (20 px, corners smoothed).
+    """`text` on one line as a bitmap of mode "1".
+
+    Scale 1 is 10 px high; 2 is 20 and 3 is 30, their corners smoothed.
 
     The picture is shared: paste from it, never draw on it.
     """
@@ -183,6 +185,8 @@ def rendered(text: str, scale: int = 1) -> Image.Image:
         x += len(art[0]) + 1
     if scale == 2:
         rows = _doubled(rows)
+    elif scale == 3:
+        rows = _tripled(rows)
     bitmap = Image.new("1", (len(rows[0]), len(rows)))
     bitmap.putdata([255 if dot else 0 for row in rows for dot in row])
     return bitmap
@@ -236,4 +240,25 @@ def _doubled(rows: list[list[bool]]) -> list[list[bool]]:
             out[2 * y][2 * x + 1] = right if up == right and up != left and right != down else here
             out[2 * y + 1][2 * x] = left if down == left and down != right and left != up else here
             out[2 * y + 1][2 * x + 1] = down if right == down and right != up and down != left else here
+    return out
+
+
+def _tripled(rows: list[list[bool]]) -> list[list[bool]]:
+    """Three times the size: each dot is nine, and a step of a curve or a slope is filled by one.
+
+    Corners keep their edge: a D that loses it is read as an O.
+    """
+    height, width = len(rows), len(rows[0])
+
+    def at(x: int, y: int) -> bool:
+        return 0 <= x < width and 0 <= y < height and rows[y][x]
+
+    out = [[False] * (3 * width) for _ in range(3 * height)]
+    for y in range(height):
+        for x in range(width):
+            for down in (-1, 0, 1):
+                for right in (-1, 0, 1):
+                    inside = at(x + right, y) and at(x, y + down) and right and down
+                    step = inside and not at(x - right, y) and not at(x, y - down)
+                    out[3 * y + 1 + down][3 * x + 1 + right] = at(x, y) or bool(step)
     return out

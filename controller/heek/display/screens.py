@@ -7,6 +7,11 @@ instants that follow from the view; `next_change` names the next of them, so nob
 Nobody may hide the clock or the result: a seat that is about to leave takes the whole screen only where
 nothing else is at stake (lobby, throw, resume); elsewhere its own mark shows the seconds. Nothing here
 blinks faster than once a second, and every screen that can stay for ever moves.
+
+A table with a link says how it stands with the KI wherever there is room: in turn with its name while it is
+free, below what the lobby waits for (in turn with the players' names), above the lobby's countdown, between
+two rounds, and after a match. A code that an operator is to type in has the free table's whole screen, and
+takes turns with faults and with a lobby that waits; it never covers a countdown.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from heek.display.faces import (
     ATTRACT_FRAMES,
     FAULT_SHIFTS,
     Attract,
+    ClaimCode,
     Collections,
     Countdown,
     DecidingThrows,
@@ -26,6 +32,7 @@ from heek.display.faces import (
     LastThrows,
     Leaving,
     Lobby,
+    LobbyClaimCode,
     Look,
     Mark,
     MatchOver,
@@ -38,30 +45,38 @@ from heek.display.faces import (
     Thrown,
     Void,
 )
+from heek.display.ki_mark import KiMark
 from heek.kinds import KINDS, Kind, Seat
 from heek.session.phases import Phase
 from heek.session.view import SeatState, SeatView, View
 
-__all__ = ["FAULT_PAGE", "Screen", "fault_pages", "next_change", "screen"]
+__all__ = ["FAULT_PAGE", "Screen", "next_change", "screen", "urgent_pages"]
 
 _BLINK: Final[Duration] = 500 * MILLISECOND
 _NAME_PAGE: Final[Duration] = 2 * SECOND
 _RULES_PAGE: Final[Duration] = 4 * SECOND
 FAULT_PAGE: Final[Duration] = 3 * SECOND
 """How long the fault screen tells of one fault before it tells of the next."""
+_CLAIM_PAGES: Final = 2
+"""As long as so many faults a code stands among them."""
+_LOBBY_PAGE: Final[Duration] = 5 * SECOND
+"""How long a waiting lobby and the code take turns."""
 _THROWS_FIRST: Final[Duration] = 2500 * MILLISECOND
 _RULES_PAGES: Final = 3
 """One more where there may be bots."""
 
 
-def screen(view: View, now: Instant, cycle: str = "pen-page-beetle", table: str = "") -> Screen:
+def screen(
+    view: View, now: Instant, cycle: str = "pen-page-beetle", table: str = "", ki: KiMark | None = None
+) -> Screen:
     """The screen of `view` at `now`.
 
-    `cycle` is `ahyoheek.cycle` (for the rules), `table` the table's name (for attract; empty: not shown).
+    `cycle` is `ahyoheek.cycle` (for the rules), `table` the table's name (for attract; empty: not shown),
+    `ki` how it stands with the KI (None: the table has no link, and nothing is said).
     """
     phase = view.phase
     if phase is Phase.ATTRACT:
-        return _attract(view, now, table)
+        return _attract(view, now, table, ki)
     if phase in _LEAVING_MAY_COVER:
         leaver = _first_leaver(view)
         if leaver is not None and leaver.leaves_at is not None:
@@ -72,7 +87,9 @@ def screen(view: View, now: Instant, cycle: str = "pen-page-beetle", table: str 
                 seconds=_seconds_until(leaver.leaves_at, now),
             )
     if phase is Phase.LOBBY:
-        return _lobby(view, now) if view.rules_since is None else _rules(view, view.rules_since, now, cycle)
+        if view.rules_since is not None:
+            return _rules(view, view.rules_since, now, cycle)
+        return _lobby(view, now, ki)
     if phase is Phase.THROW:
         return Throw(
             marks=_marks(view, now),
@@ -81,6 +98,7 @@ def screen(view: View, now: Instant, cycle: str = "pen-page-beetle", table: str 
             tallies=_tallies(view),
             target=view.target,
             sudden_death=view.sudden_death,
+            ki=None if ki is None or view.sudden_death else ki.small,
         )
     if phase in (Phase.COUNTDOWN, Phase.SETTLE):
         running = phase is Phase.COUNTDOWN and view.until is not None
@@ -93,7 +111,7 @@ def screen(view: View, now: Instant, cycle: str = "pen-page-beetle", table: str 
     if phase is Phase.REVEAL:
         return _reveal(view, now)
     if phase is Phase.MATCH_OVER:
-        return _match_over(view, now)
+        return _match_over(view, now, ki)
     return Resume(
         marks=_marks(view, now),
         not_saving=view.not_saving,
@@ -104,23 +122,28 @@ def screen(view: View, now: Instant, cycle: str = "pen-page-beetle", table: str 
     )
 
 
-def next_change(view: View, now: Instant, cycle: str = "pen-page-beetle", table: str = "") -> Instant | None:
-    """The first instant after `now` at which the screen differs if the view does not change; None: never."""
-    shown = screen(view, now, cycle, table)
+def next_change(
+    view: View, now: Instant, cycle: str = "pen-page-beetle", table: str = "", ki: KiMark | None = None
+) -> Instant | None:
+    """The first instant after `now` at which the screen differs if view and KI do not change; None: never."""
+    shown = screen(view, now, cycle, table, ki)
     tick = now
     for _ in range(_MOST_TICKS):
-        following = min(_ticks(view, tick), default=None)
+        following = min(_ticks(view, tick, ki), default=None)
         if following is None:
             return None
-        if screen(view, following, cycle, table) != shown:
+        if screen(view, following, cycle, table, ki) != shown:
             return following
         tick = following
     return None
 
 
-def fault_pages(view: View) -> int:
-    """How many faults the attract screen has to tell instead, one after the other; 0: none."""
-    return len(_faults(view))
+def urgent_pages(view: View, ki: KiMark | None = None) -> int:
+    """How many pages of `FAULT_PAGE` each a free table has to show instead of attract; 0: none.
+
+    Faults, one after the other, and the code that somebody is to type in at the KI.
+    """
+    return len(_faults(view)) + _claim_pages(ki)
 
 
 _LEAVING_MAY_COVER: Final = frozenset({Phase.LOBBY, Phase.THROW, Phase.RESUME})
@@ -128,19 +151,21 @@ _MOST_TICKS: Final = 64
 """Ticks without a visible change after which a screen counts as still: more than any of them has."""
 
 
-def _ticks(view: View, now: Instant) -> Iterator[Instant]:
+def _ticks(view: View, now: Instant, ki: KiMark | None) -> Iterator[Instant]:
     """The next instant after `now` of each thing that moves; a tick need not change the picture."""
     since = view.since
     for row in view.seats:
         if row.leaves_at is not None:
             yield from _next_second(row.leaves_at, now)
     if view.phase is Phase.ATTRACT:
-        yield _next_of(since, FAULT_PAGE if _faults(view) else SECOND, now)
+        yield _next_of(since, FAULT_PAGE if urgent_pages(view, ki) else SECOND, now)
     elif view.phase in (Phase.LOBBY, Phase.RESUME):
         if any(row.state is SeatState.UNCONFIRMED for row in view.seats):
             yield _next_of(since, _BLINK, now)
-        if view.phase is Phase.LOBBY and (len(_names(view)) > 1 or _may_have_bots(view)):
+        if view.phase is Phase.LOBBY and (_names(view) or _may_have_bots(view)):
             yield _next_of(since, _NAME_PAGE, now)
+        if view.phase is Phase.LOBBY and _claims(ki):
+            yield _next_of(since, _LOBBY_PAGE, now)
         if view.phase is Phase.LOBBY and view.bots_at is not None:
             yield from _next_second(view.bots_at, now)
         if view.phase is Phase.LOBBY and view.rules_since is not None:
@@ -236,6 +261,8 @@ def _tallies(view: View, *, dark: bool = False) -> tuple[Tally, ...]:
 def _faults(view: View) -> list[tuple[Seat | None, tuple[Kind, ...], str]]:
     """What the fault screen has to tell, a page each: the journal first (no seat), then seat by seat."""
     pages: list[tuple[Seat | None, tuple[Kind, ...], str]] = [(None, (), "")] if view.not_saving else []
+    if view.journal:
+        pages.append((None, (), "journal"))
     for row in view.seats:
         if row.state is not SeatState.ABSENT:
             faulty = {
@@ -247,13 +274,26 @@ def _faults(view: View) -> list[tuple[Seat | None, tuple[Kind, ...], str]]:
     return pages
 
 
-def _attract(view: View, now: Instant, table: str) -> Screen:
+def _claims(ki: KiMark | None) -> bool:
+    return ki is not None and ki.claim is not None
+
+
+def _claim_pages(ki: KiMark | None) -> int:
+    return _CLAIM_PAGES if _claims(ki) else 0
+
+
+def _attract(view: View, now: Instant, table: str, ki: KiMark | None) -> Screen:
     faults = _faults(view)
-    if not faults:
+    pages = urgent_pages(view, ki)
+    if not pages:
         frame = (now - view.since) // SECOND % ATTRACT_FRAMES
-        return Attract(marks=(), not_saving=False, frame=frame, table=table)
+        words = () if ki is None else ki.words
+        return Attract(marks=(), not_saving=False, frame=frame, table=table, ki=words)
     page = (now - view.since) // FAULT_PAGE
-    seat, buttons, trouble = faults[page % len(faults)]
+    if page % pages >= len(faults) and ki is not None and ki.claim is not None:
+        # Its line has the place of the mark for not saving, which has a page of its own here.
+        return ClaimCode(marks=(), code=ki.claim)
+    seat, buttons, trouble = faults[page % pages]
     return Fault(
         marks=_marks(view, now),
         not_saving=view.not_saving,
@@ -261,6 +301,7 @@ def _attract(view: View, now: Instant, table: str) -> Screen:
         buttons=buttons,
         trouble=trouble,
         shift=page % FAULT_SHIFTS,
+        ki=None if ki is None else ki.small,
     )
 
 
@@ -269,17 +310,27 @@ def _names(view: View) -> list[tuple[Seat, str]]:
     return [(row.seat, row.name) for row in view.seats if row.name is not None]
 
 
-def _lobby(view: View, now: Instant) -> Lobby:
-    names = _names(view)
+def _lobby(view: View, now: Instant, ki: KiMark | None) -> Screen:
+    waits = view.until is None
+    if ki is not None and ki.claim is not None and waits and (now - view.since) // _LOBBY_PAGE % 2 == 1:
+        return LobbyClaimCode(marks=(), code=ki.claim)
+    # Below what the lobby waits for stand the names in turn, and what is said of the KI after the last.
+    names: list[tuple[Seat, str] | None] = [*_names(view)]
+    if ki is not None and (names or waits):
+        names.append(None)
+    turn = (now - view.since) // _NAME_PAGE
+    who = names[turn % len(names)] if names else None
     bots = _may_have_bots(view) and (now - view.since) // _NAME_PAGE % 2 == 1
     return Lobby(
         marks=_marks(view, now),
         not_saving=view.not_saving,
         seconds=None if view.until is None else _seconds_until(view.until, now),
         alone=_sitting(view) < 2,
-        who=names[(now - view.since) // _NAME_PAGE % len(names)] if names else None,
+        who=who,
         bots=bots,
         bots_s=_seconds_until(view.bots_at, now) if bots and view.bots_at is not None else None,
+        ki=ki.words if ki is not None and names and who is None else (),
+        small_ki=ki.small if ki is not None and not names else None,
     )
 
 
@@ -343,7 +394,7 @@ def _winner_from(view: View) -> Instant:
     return view.since + min(_THROWS_FIRST, (view.until - view.since) // 2)
 
 
-def _match_over(view: View, now: Instant) -> Screen:
+def _match_over(view: View, now: Instant, ki: KiMark | None) -> Screen:
     marks = _marks(view, now)
     result_from = _winner_from(view)
     if now < result_from:
@@ -356,12 +407,14 @@ def _match_over(view: View, now: Instant) -> Screen:
         )
     winner = next((row for row in view.seats if row.seat == view.winner), None)
     if winner is None:
-        return Void(marks=marks, not_saving=view.not_saving, reason=view.void or "")
+        small = None if ki is None else ki.small
+        return Void(marks=marks, not_saving=view.not_saving, reason=view.void or "", ki=small)
     by, held = view.by or "", winner.collection
     kind = None
     if by in ("three", "total") and held is not None:
         kind = max(KINDS, key=held.of)
-    names_turn = (now - result_from) // _NAME_PAGE % 2 == 1
+    # How it was won, the winner's name, and what is said of the KI: of the result that waits, or has arrived.
+    turn = (now - result_from) // _NAME_PAGE % (2 if ki is None else 3)
     return MatchOver(
         marks=marks,
         not_saving=view.not_saving,
@@ -370,5 +423,6 @@ def _match_over(view: View, now: Instant) -> Screen:
         kind=kind,
         target=view.target,
         total=0 if held is None else held.total,
-        player=winner.name if names_turn else None,
+        player=winner.name if turn == 1 else None,
+        ki=ki.words if ki is not None and turn == 2 else (),
     )

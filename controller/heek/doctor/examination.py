@@ -16,7 +16,9 @@ from heek.clock import MILLISECOND
 from heek.config import Config
 from heek.doctor import boot_files
 from heek.doctor.findings import Finding, Mark
+from heek.doctor.ki import KiAsked, ki_findings
 from heek.doctor.machine import Machine, milliseconds
+from heek.doctor.running_link import link_findings
 from heek.errors import BackendError
 from heek.stations.header_chip import Chip, header, holder
 from heek.wiring.pin_map import OLED_SCL, OLED_SDA, UART_RX, UART_TX, ranges
@@ -627,6 +629,46 @@ def _journal(case: Case) -> Iterator[Finding]:
         yield Finding("table", "journal", Mark.OK, "sound")
 
 
+def _set_aside(case: Case) -> Iterator[Finding]:
+    """Damaged journals: nothing is lost, but somebody should look."""
+    if not case.source:
+        return
+    folder = case.config.table.state_dir
+    names = case.machine.set_aside(folder)
+    if names:
+        yield Finding(
+            "table",
+            "set aside",
+            Mark.WARNING,
+            f"{'a damaged journal was' if len(names) == 1 else 'damaged journals were'} set aside in "
+            f"{', '.join(names)}",
+            f"read {folder / names[-1]}/report.txt, and keep a copy of the folder elsewhere; then it may go",
+        )
+
+
+def _ki(case: Case) -> Iterator[Finding]:
+    """Link, backlog and enrolment."""
+    if not case.source:
+        return
+    machine, config, running = case.machine, case.config, case.pid is not None
+    told = None
+    if running and config.ki.link != "none" and config.web.port != 0:
+        state = machine.page_state(config.web.host, config.web.port)
+        ki = None if state is None else state.get("ki")
+        told = ki if isinstance(ki, dict) else None
+    asks = config.ki.link == "http" and config.ki.url and not running
+    yield from ki_findings(
+        KiAsked(
+            config.ki,
+            machine.ki_kept(config.table.state_dir),
+            running,
+            told,
+            machine.unreached(config.ki.url) if asks else None,
+            *machine.table_key(config.table.state_dir),
+        )
+    )
+
+
 def _port(case: Case) -> Iterator[Finding]:
     web = case.config.web
     if web.port == 0:
@@ -644,6 +686,13 @@ def _port(case: Case) -> Iterator[Finding]:
         )
 
 
+def _running_link(case: Case) -> Iterator[Finding]:
+    web, link = case.config.web, case.config.ki.link
+    if case.pid is not None and link != "none":
+        values = None if web.port == 0 else case.machine.metrics(web.host, web.port)
+        yield from link_findings(link, values)
+
+
 LOOKS: Final[tuple[Look, ...]] = (
     _configuration,
     _board,
@@ -659,6 +708,9 @@ LOOKS: Final[tuple[Look, ...]] = (
     _disk,
     _power,
     _journal,
+    _set_aside,
+    _ki,
     _port,
+    _running_link,
 )
 """In this order."""

@@ -28,7 +28,7 @@ class Finding:
     """One thing that was looked at."""
 
     area: str
-    """`pins`, `panel`, `serial`, `system`, `boot`, `table`: for grouping."""
+    """`pins`, `panel`, `serial`, `system`, `boot`, `ki`, `table`: for grouping."""
     what: str
     """What was looked at; with the area it is unique in a report, and the same in every report."""
     mark: Mark

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import grp
+import http.client
 import importlib.metadata
+import json
 import os
+import re
 import select
 import shutil
 import socket
@@ -18,10 +21,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from heek.clock import SECOND, Duration
-from heek.errors import JournalError, PanelError
+from heek.doctor.ki import KiKept
+from heek.errors import JournalError, KeyFileError, PanelError
 from heek.stations import header_chip
 from heek.stations.header_chip import Chip, Line
 
@@ -39,6 +44,11 @@ LIBRARIES: Final = (
     "pyserial",
 )
 COMMAND_PATIENCE_S: Final = 5.0
+MOST_METRICS_BYTES: Final = 65_536
+PAGE_PATIENCE_S: Final = 3.0
+"""For the running table's page, and for whatever listens at the KI's address."""
+PAGE_BYTES: Final = 256 * 1024
+"""More than any page's state has."""
 CALLBACKS: Final = 500
 """How many wake-ups are measured for the lateness of a callback."""
 
@@ -87,6 +97,18 @@ class Machine:
     """How late callbacks come on this machine, one by one."""
     table_pid: Callable[[Path], int | None] = lambda _folder: None
     """The process that runs a table on a state folder."""
+    metrics: Callable[[str, int], Mapping[str, float] | None] = lambda _host, _port: None
+    """What a running table's page tells programs, by its address; None: it does not answer."""
+    set_aside: Callable[[Path], Sequence[str]] = lambda _folder: ()
+    """The folders in a state folder that hold damaged journals, by name, oldest first."""
+    ki_kept: Callable[[Path], KiKept | None] = lambda _folder: None
+    """What a journal has kept of the KI; None: there is none, or none that can be read."""
+    table_key: Callable[[Path], tuple[str, str]] = lambda _folder: ("", "")
+    """The key id of a state folder's key, empty if there is none yet; and what is wrong with its file."""
+    page_state: Callable[[str, int], Mapping[str, Any] | None] = lambda _host, _port: None
+    """What the page of a running table tells; None: it does not answer."""
+    unreached: Callable[[str], str] = lambda _url: ""
+    """Why nothing listens at a KI's address; empty: something does."""
 
     def text(self, *paths: str) -> str | None:
         """The text of the first of these files that can be read, without a device tree's last NUL."""
@@ -136,6 +158,12 @@ def this_machine() -> Machine:
         journal_faults=_journal_faults,
         lateness=callback_lateness,
         table_pid=holder,
+        metrics=_metrics,
+        set_aside=_set_aside,
+        ki_kept=_ki_kept,
+        table_key=_table_key,
+        page_state=_page_state,
+        unreached=_unreached,
     )
 
 
@@ -229,6 +257,26 @@ def _port_trouble(host: str, port: int) -> str:
     return ""
 
 
+def _metrics(host: str, port: int) -> Mapping[str, float] | None:
+    import http.client
+
+    from heek.serving.addresses import is_wildcard
+    from heek.web.metrics import read_exposition
+
+    connection = http.client.HTTPConnection(
+        "127.0.0.1" if is_wildcard(host) else host, port, timeout=COMMAND_PATIENCE_S
+    )
+    try:
+        connection.request("GET", "/metrics")
+        response = connection.getresponse()
+        text = response.read(MOST_METRICS_BYTES).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+    return read_exposition(text) if response.status == 200 else None
+
+
 def _journal_faults(folder: Path) -> Sequence[str] | None:
     from heek.journal import read_journal
     from heek.journal.schema import FILE_NAME
@@ -244,6 +292,77 @@ def _journal_faults(folder: Path) -> Sequence[str] | None:
             return list(journal.verify())
     except JournalError as error:
         return [str(error)]
+
+
+def _set_aside(folder: Path) -> Sequence[str]:
+    try:
+        names = [path.name for path in folder.iterdir() if re.fullmatch(r"damaged-[1-9]\d{0,5}", path.name)]
+    except OSError:
+        return ()
+    return sorted(names, key=lambda name: int(name.partition("-")[2]))
+
+
+def _ki_kept(folder: Path) -> KiKept | None:
+    from heek.journal import read_journal
+    from heek.ki.envelope import key_id
+
+    try:
+        with read_journal(folder) as journal:
+            pin = journal.pin()
+            return KiKept(
+                journal.waiting(),
+                journal.refused(),
+                journal.settled(),
+                None if pin is None else pin.name,
+                "" if pin is None else key_id(pin.service).hex(),
+                "" if pin is None else pin.found,
+            )
+    except JournalError:
+        return None
+
+
+class _NoKey(Exception):
+    """There is none, and the doctor makes none."""
+
+
+def _table_key(folder: Path) -> tuple[str, str]:
+    from heek.ki.table_key import table_key
+
+    def never() -> bytes:
+        raise _NoKey
+
+    try:
+        return table_key(folder, never).id.hex(), ""
+    except _NoKey:
+        return "", ""
+    except KeyFileError as error:
+        return "", str(error)
+
+
+def _page_state(host: str, port: int) -> Mapping[str, Any] | None:
+    # Whoever listens at every address of the machine listens at this one too.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    connection = http.client.HTTPConnection(host, port, timeout=PAGE_PATIENCE_S)
+    try:
+        connection.request("GET", "/state")
+        answer = connection.getresponse()
+        state = json.loads(answer.read(PAGE_BYTES)) if answer.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError, RecursionError):
+        return None
+    finally:
+        connection.close()
+    return state if isinstance(state, dict) else None
+
+
+def _unreached(url: str) -> str:
+    parts = urlsplit(url)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        with socket.create_connection((parts.hostname or "", port), timeout=PAGE_PATIENCE_S):
+            return ""
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else None
+        return f"nothing listens there ({said or error})"
 
 
 def callback_lateness(count: int = CALLBACKS) -> list[Duration]:

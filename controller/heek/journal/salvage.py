@@ -110,10 +110,10 @@ class _Found:
     """What was found so far of a damaged journal."""
 
     def __init__(self) -> None:
-        self.results: dict[str, tuple[int, bytes, bytes | None]] = {}
-        """By match: number, record, and the bytes for the KI."""
-        self.outbox: dict[str, tuple[int, str, str | None]] = {}
-        """By match: position, state, reason."""
+        self.results: dict[str, tuple[int, bytes, bytes | None, bytes | None]] = {}
+        """By match: number, record, the bytes for the KI, and the key id in them."""
+        self.outbox: dict[str, tuple[int, str, str | None, int]] = {}
+        """By match: position, state, reason, and whether it is offered again."""
         self.players: dict[str, int] = {}
         self.tables: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = {}
         """Every other table: columns and rows."""
@@ -122,7 +122,9 @@ class _Found:
         self.whole = False
         """Results and outbox were read without a gap."""
 
-    def result(self, number: object, match: object, record: object, cbor: object) -> None:
+    def result(
+        self, number: object, match: object, record: object, cbor: object = None, key: object = None
+    ) -> None:
         """A row that may be a result's; one that is none is left."""
         sound = (
             isinstance(number, int) and number > 0 and isinstance(match, str) and isinstance(record, bytes)
@@ -139,9 +141,11 @@ class _Found:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return
         if sound and match and all(isinstance(seat, dict) for seat in seats):
-            self.results[match] = (number, record, cbor)
+            self.results[match] = (number, record, cbor, key if isinstance(key, bytes) else None)
 
-    def place(self, position: object, match: object, state: object, reason: object) -> None:
+    def place(
+        self, position: object, match: object, state: object, reason: object = None, again: object = 0
+    ) -> None:
         """A row that may be a place in the outbox. Of two, the one that waits counts."""
         if not isinstance(position, int) or not isinstance(match, str) or not isinstance(reason, str | None):
             return
@@ -150,19 +154,15 @@ class _Found:
             and _ANSWER.fullmatch(state)
             and (match not in self.outbox or state == WAITING)
         ):
-            self.outbox[match] = (position, state, reason)
+            self.outbox[match] = (position, state, reason, int(again == 1))
 
     def carved(self, number: int, values: tuple[object, ...]) -> None:
         """A row of which nobody knows the table."""
         match values:
-            case (None, str(match), bytes(record)):
-                self.result(number, match, record, None)
-            case (None, str(match), bytes(record), cbor):
-                self.result(number, match, record, cbor)
-            case (None, str(match), str(state)):
-                self.place(number, match, state, None)
-            case (None, str(match), str(state), reason):
-                self.place(number, match, state, reason)
+            case (None, str(match), bytes(record), *more) if len(more) <= 2:
+                self.result(number, match, record, *more)
+            case (None, str(match), str(state), *more) if len(more) <= 2:
+                self.place(number, match, state, *more)
             case (str(player), int(points)) if _PLAYER.fullmatch(player):
                 self.players.setdefault(player, points)
 
@@ -199,11 +199,11 @@ def _read(old: sqlite3.Connection, db: sqlite3.Connection, found: _Found) -> Non
             continue
         rows, whole = _rows(old, name, columns)
         if name == "results":
-            wanted = ("number", "match", "record", "cbor")
+            wanted = ("number", "match", "record", "cbor", "key")
             for row in rows:
                 found.result(*(dict(zip(columns, row, strict=True)).get(each) for each in wanted))
         elif name == "outbox":
-            wanted = ("position", "match", "state", "reason")
+            wanted = ("position", "match", "state", "reason", "again")
             for row in rows:
                 found.place(*(dict(zip(columns, row, strict=True)).get(each) for each in wanted))
         elif name == "snapshot":
@@ -270,21 +270,22 @@ def _write(db: sqlite3.Connection, found: _Found, folder: str) -> Salvaged:
     snapshot = found.snapshot if found.snapshot is not None and _is_state(found.snapshot[1]) else None
     numbered = sorted(found.results.items(), key=lambda each: each[1][0])
     places = sorted(found.outbox, key=lambda match: found.outbox[match][0])
-    known = max([number for _, (number, _, _) in numbered], default=0)
+    known = max([number for _, (number, *_) in numbered], default=0)
     gaps = known - len(numbered)
     unread = sum(match not in found.results for match in found.outbox)
     db.execute("BEGIN IMMEDIATE")
-    for match, (number, record, cbor) in numbered:
+    for match, (number, record, cbor, key) in numbered:
         # Two copies of a number come of pages that were no longer in use; a later one takes the next number.
         db.execute(
-            "INSERT INTO results(number, match, record, cbor) VALUES("
-            "CASE WHEN EXISTS(SELECT 1 FROM results WHERE number = ?1) THEN NULL ELSE ?1 END, ?2, ?3, ?4)",
-            (number, match, record, cbor),
+            "INSERT INTO results(number, match, record, cbor, key)"
+            " VALUES(iif(EXISTS(SELECT 1 FROM results WHERE number = ?1), NULL, ?1), ?2, ?3, ?4, ?5)",
+            (number, match, record, cbor, key),
         )
     for match in (*places, *(match for match, _ in numbered if match not in found.outbox)):
         if match in found.results:
-            _, state, reason = found.outbox.get(match, (0, WAITING, None))
-            db.execute("INSERT INTO outbox(match, state, reason) VALUES(?, ?, ?)", (match, state, reason))
+            # Most of those whose answer is lost were answered: their deltas are in what the KI tells.
+            _, *place = found.outbox.get(match, (0, WAITING, None, 1))
+            db.execute("INSERT INTO outbox(match, state, reason, again) VALUES(?, ?, ?, ?)", (match, *place))
     for player, points in found.players.items():
         db.execute("INSERT OR IGNORE INTO players(player, points) VALUES(?, ?)", (player, points))
     for table, (columns, rows) in found.tables.items():

@@ -10,6 +10,10 @@ from typing import Final, Protocol
 ANSWER_FRAME: Final = 32
 """The serial frame type of every answer."""
 
+MOST_ASKED: Final = 2
+"""Questions that may be under way at once on a serial line; their answers come in the same order. With two of
+them the wire carries the next one while the KI answers the first."""
+
 CONTENT_TYPE: Final = "application/cbor"
 """Of requests and answers over HTTP; an answer of another type is not the KI's."""
 

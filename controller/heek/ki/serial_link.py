@@ -1,16 +1,19 @@
-"""The link over a serial line: a question is a message, its answer another one, one after the other.
+"""The link over a serial line: a question is a message, its answer another one, in the same order.
 
-The answer bears no number: it belongs to the question that was asked in the same session, because no other
-is asked before it came. So whoever stops waiting, for whatever reason, gives the session up with it, and the
-late answer falls into the void between two sessions instead of before the next question. An answer that
-comes before the question is known to have arrived is none to it.
+Two questions may be under way, so that the wire is busy with one while the KI thinks about the other. Answers
+bear no number: the first one belongs to the question that was asked first in the same session. So whoever
+stops waiting, for whatever reason, gives the session up with it, and the late answer falls into the void
+between two sessions instead of before the next question; who has asked beside it hears that the line broke,
+and asks again. An answer that comes before its question is known to have arrived is none to it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from heek.clock import SECOND, Clock, RealClock
@@ -18,7 +21,7 @@ from heek.errors import LinkError
 from heek.ki.answers import is_the_kis
 from heek.ki.delivery import MOST_MESSAGE, MessageArrived, MessageDelivered, MessageOversized, wire_time
 from heek.ki.exchange import Happening, Identity, Role, SessionEnded, SessionOpened
-from heek.ki.link import ANSWER_FRAME, LinkStatus, Request
+from heek.ki.link import ANSWER_FRAME, MOST_ASKED, LinkStatus, Request
 from heek.ki.serial_line import SerialLine
 
 DEADLINE_S: Final = 30.0
@@ -30,6 +33,16 @@ PATIENCE_S: Final = 3.0
 """How long a question waits for the line to have a session; a peer that is there answers HELLO sooner."""
 
 FAR_END: Final = "the KI's end"
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    """One that was put on the line."""
+
+    number: int
+    """Under which the line reports that it has arrived."""
+    answer: asyncio.Future[bytes]
+    arrived: bool = False
 
 
 class SerialLink:
@@ -56,11 +69,10 @@ class SerialLink:
         self._baud = baud
         self._on_up = on_up
         self._deadline_s = deadline_s
-        self._lock = asyncio.Lock()
+        self._room = asyncio.Semaphore(MOST_ASKED)
         self._open = asyncio.Event()
-        self._answer: asyncio.Future[bytes] | None = None
-        self._arrived = False
-        """The question that waits for an answer has come to the other end."""
+        self._asked: deque[_Question] = deque()
+        """The questions of the session that have no answer yet, in order."""
         self._closed = False
         self._line = SerialLine(
             port,
@@ -83,7 +95,7 @@ class SerialLink:
             raise LinkError(
                 f"{len(body)} bytes are too many for the serial line; {MOST_MESSAGE} are the most"
             )
-        async with self._lock:
+        async with self._room:
             await self._have_session()
             answer = await self._answer_to(request, body)
         if not is_the_kis(answer):
@@ -110,37 +122,53 @@ class SerialLink:
             raise LinkError(self._line.status().text) from None
 
     async def _answer_to(self, request: Request, body: bytes) -> bytes:
-        deadline_s = self._deadline_s + NOISY * wire_time(len(body), self._baud) / SECOND
-        self._answer, self._arrived = self._loop.create_future(), False
+        deadline_s = self._deadline_s * (1 + len(self._asked)) + NOISY * self._line_s(body)
+        question = _Question(self._line.send(request.frame_type, body), self._loop.create_future())
+        self._asked.append(question)
         try:
-            self._line.send(request.frame_type, body)
             async with asyncio.timeout(deadline_s):
-                return await self._answer
+                return await question.answer
         except TimeoutError:
             raise LinkError(f"{FAR_END} gave no answer within {deadline_s:.0f} s") from None
         finally:
-            answered = self._answer.done() and not self._answer.cancelled()
-            self._answer = None
-            if not answered:
-                self._line.restart("the question was given up")
+            if question in self._asked:
+                self._asked.remove(question)
+                self._line.restart("a question was given up")
+
+    def _line_s(self, body: bytes) -> float:
+        """How long a question, and what may be before it, is on the wire, in seconds."""
+        ahead = MOST_MESSAGE if self._asked else 0
+        return wire_time(len(body) + ahead, self._baud) / SECOND
 
     def _happened(self, happening: Happening) -> None:
-        waiting = self._answer if self._answer is not None and not self._answer.done() else None
-        answer = waiting if self._arrived else None
         match happening:
             case SessionOpened():
                 self._open.set()
                 if self._on_up is not None:
                     self._on_up()
-            case SessionEnded():
+            case SessionEnded(reason=reason):
                 self._open.clear()
-                if waiting is not None:
-                    waiting.set_exception(
-                        LinkError(f"the line to {FAR_END} broke before the answer came ({happening.reason})")
-                    )
-            case MessageDelivered():
-                self._arrived = True
-            case MessageArrived(type=kind, payload=payload) if kind == ANSWER_FRAME and answer is not None:
-                answer.set_result(payload)
-            case MessageOversized(type=kind) if kind == ANSWER_FRAME and answer is not None:
-                answer.set_exception(LinkError(f"{FAR_END} answered with more than {MOST_MESSAGE} bytes"))
+                while self._asked:
+                    self._settle(LinkError(f"the line to {FAR_END} broke before the answer came ({reason})"))
+            case MessageDelivered(number=number):
+                for question in self._asked:
+                    question.arrived = question.arrived or question.number == number
+            case MessageArrived(type=kind, payload=payload) if kind == ANSWER_FRAME and self._may_come():
+                self._settle(payload)
+            case MessageOversized(type=kind) if kind == ANSWER_FRAME and self._may_come():
+                self._settle(LinkError(f"{FAR_END} answered with more than {MOST_MESSAGE} bytes"))
+
+    def _may_come(self) -> bool:
+        """Is there a question that the next answer can belong to?"""
+        return bool(self._asked) and self._asked[0].arrived
+
+    def _settle(self, outcome: bytes | LinkError) -> None:
+        """The first question's answer, or why there is none."""
+        answer = self._asked.popleft().answer
+        if answer.done():
+            # Whoever asked has stopped waiting this very moment.
+            return
+        if isinstance(outcome, LinkError):
+            answer.set_exception(outcome)
+        else:
+            answer.set_result(outcome)

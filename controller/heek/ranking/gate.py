@@ -59,9 +59,12 @@ class WrongName(RankingRefusal):
 class Gate:
     """The ASGI application in front of all others; see the module."""
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings, port: int) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: ServiceSettings, port: int, tls_port: int | None = None
+    ) -> None:
         self._app = app
         self._names = Names(settings.host, port)
+        self._tls_names = None if tls_port is None else Names(settings.host, tls_port)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,7 +73,8 @@ class Gate:
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
         host = headers.get("host", [""])
-        known = len(host) == 1 and host[0].lower() in self._names
+        names = (self._tls_names if scope.get("scheme") == "https" else None) or self._names
+        known = len(host) == 1 and host[0].lower() in names
         peer = scope["client"][0] if scope.get("client") else ""
         sent_on = any(name in headers for name in _SENT_ON)
         scope[ASKS] = Asks(

@@ -13,8 +13,10 @@ import os
 import secrets
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 log: Final = logging.getLogger("heek")
 
 MOST_CONNECTIONS: Final = 256
+HANDSHAKE_S: Final = 10.0
+"""For TLS, until a connection counts as one."""
 IDLE_S: Final = 15
 """How long a connection without a request stays open."""
 
@@ -59,8 +63,18 @@ class Service:
         """
         self._settings = settings
         self._sockets = _listen(settings.host, settings.port)
+        self._tls_sockets: list[socket.socket] = []
         self.port: int = self._sockets[0].getsockname()[1]
         """Where it listens, also if it could choose."""
+        self.tls_port: int | None = None
+        """The same with TLS; None: it does not."""
+        try:
+            if settings.tls_port is not None:
+                self._tls_sockets = _listen(settings.host, settings.tls_port, "tls_port")
+                self.tls_port = self._tls_sockets[0].getsockname()[1]
+        except BaseException:
+            self._let_go()
+            raise
         try:
             self._store: Store = open_store(settings.database)
         except BaseException:
@@ -115,7 +129,7 @@ class Service:
         app = _App(self._reports, self._enrolling, reading)
         self._server = _Server(
             uvicorn.Config(
-                Gate(app, self._settings, self.port),
+                Gate(app, self._settings, self.port, self.tls_port),
                 http=Connection,
                 ws="none",
                 lifespan="off",
@@ -126,23 +140,45 @@ class Service:
                 # It would let anybody say that they are on this machine.
                 proxy_headers=False,
                 server_header=False,
-                date_header=False,
+                # By it a table can say how wrong its clock is, or ours.
+                date_header=True,
                 limit_concurrency=MOST_CONNECTIONS,
                 backlog=BACKLOG,
                 timeout_keep_alive=IDLE_S,
                 timeout_graceful_shutdown=1,
             ),
             ready,
+            self._tls_listening() if self._tls_sockets else None,
         )
         self._loop = asyncio.get_running_loop()
         if self._stopped.is_set():
             self._end()
+        announcing = self._announcing()
         try:
             await self._server.serve(self._sockets)
         finally:
             self.streams.end()
             operating.close()
+            if announcing is not None:
+                announcing.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await announcing
             desk.close()
+
+    def _tls_listening(self) -> _TlsListening:
+        from heek.ranking.certificate import tls
+
+        return _TlsListening(self._tls_sockets, tls(self.key.seed))
+
+    def _announcing(self) -> asyncio.Task[None] | None:
+        if not self._settings.announce:
+            return None
+        from heek.ki.announcement import Announcement
+        from heek.ranking.announcing import Announcing
+
+        announced = Announcement(self.key.id, self._settings.name, self.tls_port)
+        announcing = Announcing(self._settings.host, self.port, announced)
+        return asyncio.get_running_loop().create_task(announcing.run(), name="announcing")
 
     def _end(self) -> None:
         assert self._server is not None
@@ -152,7 +188,7 @@ class Service:
         self._server.should_exit = True
 
     def _let_go(self) -> None:
-        for each in self._sockets:
+        for each in (*self._sockets, *self._tls_sockets):
             each.close()
 
 
@@ -179,12 +215,24 @@ class _App:
         await answer(scope, receive, send)
 
 
-class _Server(uvicorn.Server):
-    """Uvicorn's server, but signals are the caller's, and it says when it answers."""
+@dataclass(frozen=True, slots=True)
+class _TlsListening:
+    sockets: list[socket.socket]
+    context: ssl.SSLContext
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+
+class _Server(uvicorn.Server):
+    """Uvicorn's server, but signals are the caller's, it says when it answers, and listens twice if told to.
+
+    With and without TLS it is one server: one bound for all connections, one end for all.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], over_tls: _TlsListening | None
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._over_tls = over_tls
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -192,7 +240,22 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self._over_tls is not None:
+            for each in self._over_tls.sockets:
+                self.servers.append(await self._listen_over_tls(each, self._over_tls.context))
         self._ready()
+
+    async def _listen_over_tls(self, sock: socket.socket, context: ssl.SSLContext) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(
+            lambda: Connection(
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            ),
+            sock=sock,
+            ssl=context,
+            backlog=BACKLOG,
+            ssl_handshake_timeout=HANDSHAKE_S,
+            ssl_shutdown_timeout=1.0,
+        )
 
 
 def run(settings: ServiceSettings, clock: Clock, *, until_stdin_closes: bool = False) -> None:
@@ -216,8 +279,11 @@ def run(settings: ServiceSettings, clock: Clock, *, until_stdin_closes: bool = F
             service.stop()
         if until_stdin_closes:
             threading.Thread(target=_wait_for_end_of_input, args=(stop,), daemon=True).start()
+        over_tls = f", with TLS at port {service.tls_port}" if service.tls_port is not None else ""
         service.serve(
-            lambda: log.info("%s is ready: %s, ledger in %s", settings.name, service.url, settings.database)
+            lambda: log.info(
+                "%s is ready: %s%s, ledger in %s", settings.name, service.url, over_tls, settings.database
+            )
         )
         log.info("%s has stopped", settings.name)
     finally:
@@ -232,9 +298,10 @@ def _wait_for_end_of_input(stop: Callable[[], None]) -> None:
     stop()
 
 
-def _listen(host: str, port: int) -> list[socket.socket]:
-    """Listen at every address of `host`; raises RankingError."""
+def _listen(host: str, port: int, key: str = "port") -> list[socket.socket]:
+    """Listen at every address of `host`; raises RankingError. `key` is the port's in the configuration."""
     try:
         return listen(host, port)
     except (OSError, UnicodeError) as error:
-        raise RankingError(trouble("service", host, port, error, " (another KI?)")) from None
+        words = trouble("service", host, port, error, " (another KI?)")
+        raise RankingError(words.replace("service.port", f"service.{key}")) from None

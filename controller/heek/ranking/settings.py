@@ -21,5 +21,9 @@ class ServiceSettings:
     """0: one that is free."""
     name: str = "KI"
     """What the pages call it."""
+    tls_port: int | None = None
+    """Where it listens with TLS besides; 0: one that is free; None: nowhere."""
+    announce: bool = False
+    """Tell the local network where it is (DNS-SD)."""
     demo: bool = False
     """On loopback a seat may claim a KI number by a click; all such players are marked unverified."""

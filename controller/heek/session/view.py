@@ -88,3 +88,5 @@ class View:
     """When it does so by itself for the one who waits alone in the lobby, if nobody comes."""
     not_saving: bool = False
     """The journal cannot be written: the table plays on but keeps nothing."""
+    journal: tuple[str, ...] = ()
+    """What else an operator should know of the journal, a sentence each: it was damaged and is set aside."""

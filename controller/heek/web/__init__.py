@@ -16,6 +16,8 @@ What a browser can ask, all on one origin and without CORS; answers are JSON unl
     Pages: the matches that are over and kept, a match's rounds, and who pressed when in one of them.
 `GET /fairness`, `/fairness.json`
     How fair the table has been since it started: a page, and the same for programs with what is wrong.
+`GET /metrics`
+    How it stands with the KI and its link, as Prometheus reads it: `heek.web.metrics`.
 `GET /healthz`
     `{"ok": true}` while the server turns.
 `POST /contacts` `{"seat", "button", "closed", "hand", "n"}`

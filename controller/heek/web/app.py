@@ -20,6 +20,7 @@ from starlette.routing import Route
 from heek.clock import SECOND, Duration, Instant
 from heek.errors import JournalError, PageRefusal, RecordingError, TableError
 from heek.kinds import Kind, Seat
+from heek.web import metrics
 from heek.web import photo_pages as photo
 from heek.web import requests as ask
 from heek.web.about import about
@@ -126,6 +127,8 @@ class PageApp:
         if doors.fairness is not None:
             routes.append(Route("/fairness", self._fairness_page))
             routes.append(Route("/fairness.json", self._fairness))
+        if doors.ki_figures is not None:
+            routes.append(Route("/metrics", self._metrics))
         if doors.photo_finishes is not None:
             routes.append(Route("/photofinish", self._photo_matches))
             routes.append(Route("/photofinish/{match}", self._photo_match))
@@ -211,6 +214,13 @@ class PageApp:
         assert self._doors.fairness is not None
         report, shortcomings = self._doors.fairness()
         return _json(msgspec.json.encode({"report": report, "shortcomings": shortcomings}))
+
+    async def _metrics(self, request: Request) -> Response:  # noqa: ARG002 (Starlette's shape)
+        assert self._doors.ki_figures is not None
+        return Response(
+            metrics.exposition(self._doors.ki_figures()),
+            headers={"Cache-Control": "no-cache", "Content-Type": metrics.CONTENT_TYPE},
+        )
 
     async def _photo_matches(self, request: Request) -> Response:  # noqa: ARG002 (Starlette's shape)
         name = self._settings.name

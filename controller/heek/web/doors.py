@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from heek.clock import Instant
 from heek.kinds import SEATS, Kind, Seat
+from heek.web.metrics import KiFigures
 from heek.web.photo_pages import DrawnMatch, ShownMatch
 
 
@@ -83,5 +84,7 @@ class Doors:
     """Demo only: start (True) or stop the KI."""
     fairness: Callable[[], tuple[Mapping[str, Any] | None, Sequence[str]]] | None = None
     """The figures of fairness at the end of the last match (None: no match is over), and what is wrong."""
+    ki_figures: Callable[[], KiFigures] | None = None
+    """How it stands with the KI, for `/metrics`."""
     photo_finishes: PhotoFinishes | None = None
     """The rounds of matches that are over, from their edges."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -46,13 +46,22 @@ class KiLine:
     link: str = "none"
     """`ki.link`: `none`, `http`, `serial`."""
     state: str = "off"
-    """`off` (no link), `up`, `down` (it does not answer), `stopped` (the demo has stopped it)."""
+    """`off` (no link), `unknown` (not asked yet), `up`, `down` (it does not answer), `stopped` (the demo has
+    stopped it)."""
     waiting: int = 0
     """Results that the KI has not acknowledged."""
     last: str | None = None
     """The wall clock's `hh:mm` at its last answer."""
     why: str = ""
     """While it is down: what is wrong, as far as the link knows."""
+    service: str | None = None
+    """The name of the KI that this table is enrolled at; None: at none yet."""
+    claim: str | None = None
+    """The code that an operator is to type in at the KI, as people read it; None: none is wanted."""
+    trouble: tuple[str, ...] = ()
+    """What an operator should see to, a sentence each."""
+    counters: Mapping[str, float] = field(default_factory=dict)
+    """What the link has counted since the start, by name."""
 
     @property
     def text(self) -> str:
@@ -64,6 +73,10 @@ class KiLine:
             parts.insert(0, "not reached")
         elif self.state == "stopped":
             parts.insert(0, "stopped")
+        elif self.claim is not None:
+            parts.insert(0, "not enrolled")
+        elif self.state == "unknown":
+            parts.insert(0, "looking for it")
         if self.last is not None:
             parts.append(f"last {self.last}")
         return "KI: " + ", ".join(parts)
@@ -102,6 +115,7 @@ def page_state(
             "bots_allowed": view.bots_allowed,
             "bots_at": _seconds(view.bots_at),
             "not_saving": view.not_saving,
+            "journal": list(view.journal),
             "seats": [_seat(row, lamps.get(row.seat)) for row in view.seats],
             "told": [
                 {"seq": line.seq, "at": _seconds(line.at), "text": line.text}
@@ -114,6 +128,10 @@ def page_state(
                 "last": ki.last,
                 "text": ki.text,
                 "why": ki.why if ki.state == "down" else "",
+                "service": ki.service,
+                "claim": ki.claim,
+                "trouble": list(ki.trouble),
+                "counters": dict(ki.counters),
             },
             "oled": base64.b64encode(image.tobytes()).decode("ascii"),
         }

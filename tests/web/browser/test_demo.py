@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from heek.clock import SECOND
 from heek.kinds import KINDS
 from heek.web.doors import PageSettings
@@ -129,6 +131,93 @@ def test_the_kis_switch(serve: Server, open_page: Opener) -> None:
     )
     shown.show(*moments()["countdown-5"][:2])
     opened.until(lambda: opened.text("#ki-why").endswith("does the network want a log-in?"), "the reason")
+
+
+def test_how_it_stands_with_the_ki(serve: Server, open_page: Opener) -> None:
+    """Every state of the link is one that tells: looked for, not enrolled, enrolled, in trouble, away."""
+    shown = serve(ShownTable())
+
+    def show(ki: KiLine, until: str) -> None:
+        shown.ki = ki
+        shown.show(*moments()["attract-0"][:2])
+        opened.until(lambda: opened.text("#ki-line") == until, until)
+
+    def visible() -> set[str]:
+        parts = ("why", "claim", "trouble", "service", "counted")
+        return {each for each in parts if opened.page.locator(f"#ki-{each}").is_visible()}
+
+    shown.ki = KiLine("serial", "unknown", 2)
+    shown.show(*moments()["attract-0"][:2])
+    opened = open_page(shown.url)
+    opened.until(lambda: opened.text("#ki-line") == "KI: looking for it, 2 waiting", "the start")
+    assert visible() == set()
+
+    show(KiLine("serial", "up", 2, "14:02", claim="BCDF GHJK"), "KI: not enrolled, 2 waiting, last 14:02")
+    assert visible() == {"claim"}
+    assert opened.text("#ki-code") == "BCDF GHJK"
+    assert opened.text("#ki-command") == "heek ki enrol BCDFGHJK"
+
+    counters = {"frames_out": 12345, "crc_errors": 0, "round_trip_ms": 1.26}
+    enrolled = KiLine("serial", "up", 0, "14:03", service="The <b>Cavern</b>", counters=counters)
+    show(enrolled, "KI: nothing waiting, last 14:03")
+    assert visible() == {"service", "counted"}
+    assert opened.text("#ki-service") == "Enrolled at The <b>Cavern</b>"
+    assert not opened.page.locator("#ki-counters").is_visible()
+    opened.page.locator("#ki-counted summary").click()
+    opened.until(lambda: opened.page.locator("#ki-counters").is_visible(), "the counters")
+    assert opened.page.locator("#ki-counters div").all_inner_texts() == [
+        "frames out\n12,345",
+        "crc errors\n0",
+        "round trip ms\n1.3",
+    ]
+
+    trouble = ("the KI holds 3 matches of this table that this journal has not", "update heek")
+    show(replace(enrolled, trouble=trouble, waiting=1), "KI: 1 waiting, last 14:03")
+    assert visible() == {"service", "counted", "trouble"}
+    assert opened.page.locator("#ki-trouble li").all_inner_texts() == [
+        "The KI holds 3 matches of this table that this journal has not",
+        "Update heek",
+    ]
+    assert opened.page.locator("#ki-counters").is_visible(), "who looks at the counters goes on doing so"
+
+    show(
+        replace(enrolled, state="down", why="nothing answers at the other end"),
+        "KI: not reached, nothing waiting, last 14:03",
+    )
+    assert visible() == {"service", "counted", "why"}
+    shown.ki = KiLine()
+    shown.show(*moments()["attract-0"][:2])
+    opened.until(lambda: not opened.page.locator("#ki").is_visible(), "a table without a link says nothing")
+
+
+@pytest.mark.parametrize("size", [(360, 740), (800, 1200), (900, 700), (1366, 768), (1920, 1080)])
+def test_a_code_and_its_command_are_in_reach(serve: Server, open_page: Opener, size: tuple[int, int]) -> None:
+    """At every shape of the page the code is whole, and what to do can be scrolled to, downwards only."""
+    shown = serve(ShownTable(PageSettings(port=0, ki_url="http://127.0.0.1:8625/"), switch_ki=True))
+    shown.ki = KiLine(
+        "http",
+        "up",
+        128,
+        "14:02",
+        service="The Cavern",
+        claim="MWQX ZSRV",
+        trouble=("the KI holds 3 matches of this table that this journal has not: was its card put back?",),
+        counters={f"counter_{number}": number for number in range(14)},
+    )
+    shown.show(*moments()["attract-0"][:2])
+    opened = open_page(shown.url, viewport={"width": size[0], "height": size[1]})
+    opened.until(lambda: opened.text("#ki-code") == "MWQX ZSRV", "the code")
+    for part in ("#ki-code", "#ki-command", "#ki-trouble", "#ki-counted summary", "#ki-switch"):
+        opened.page.locator(part).scroll_into_view_if_needed()
+        box = opened.page.locator(part).bounding_box()
+        assert box is not None
+        assert box["x"] >= 0, part
+        assert box["x"] + box["width"] <= size[0], part
+        assert box["y"] >= 0, part
+        assert box["y"] + box["height"] <= size[1] + 1, part
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    wide = opened.page.locator("#ki").evaluate("node => node.scrollWidth <= node.clientWidth")
+    assert wide, "nothing in the KI's part is cut at its side"
 
 
 def test_what_is_not_offered(shown: ShownTable, open_page: Opener) -> None:

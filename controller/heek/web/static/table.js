@@ -26,6 +26,14 @@ const THROWS_FIRST_S = 2.5;
 
 const part = (id) => document.getElementById(id);
 
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Give `parent` so many children, made by `make`; those that are there stay. */
+function rows(parent, count, make) {
+  while (parent.children.length > count) parent.lastElementChild.remove();
+  while (parent.children.length < count) parent.append(make());
+}
+
 class Page {
   constructor() {
     this.clock = new TableClock();
@@ -226,8 +234,28 @@ class Page {
     write(part("ki-line"), ki.text);
     mark(part("ki-line"), "data-ki", ki.state);
     mark(part("ki-line"), "title", ki.last === null ? null : `The KI last answered at ${ki.last}`);
-    write(part("ki-why"), ki.why);
+    write(part("ki-why"), capital(ki.why));
     mark(part("ki-why"), "hidden", ki.why === "");
+    mark(part("ki-claim"), "hidden", ki.claim === null);
+    write(part("ki-code"), ki.claim ?? "");
+    write(part("ki-command"), `heek ki enrol ${(ki.claim ?? "").replace(" ", "")}`);
+    write(part("ki-service"), ki.service === null ? "" : `Enrolled at ${ki.service}`);
+    mark(part("ki-service"), "hidden", ki.service === null);
+    rows(part("ki-trouble"), ki.trouble.length, () => document.createElement("li"));
+    ki.trouble.forEach((sentence, index) => write(part("ki-trouble").children[index], capital(sentence)));
+    mark(part("ki-trouble"), "hidden", ki.trouble.length === 0);
+    const counted = Object.entries(ki.counters);
+    mark(part("ki-counted"), "hidden", counted.length === 0);
+    rows(part("ki-counters"), counted.length, () => {
+      const row = document.createElement("div");
+      row.append(document.createElement("dt"), document.createElement("dd"));
+      return row;
+    });
+    counted.forEach(([name, value], index) => {
+      const row = part("ki-counters").children[index];
+      write(row.firstChild, name.replaceAll("_", " "));
+      write(row.lastChild, value.toLocaleString("en", { maximumFractionDigits: 1 }));
+    });
     mark(part("ki-url"), "hidden", !about?.ki_url);
     mark(part("ki-url"), "href", about?.ki_url ?? null);
     mark(part("ki-switch"), "hidden", !about?.switch_ki);

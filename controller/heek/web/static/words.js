@@ -209,6 +209,7 @@ export function troubleWords(seat) {
 export function faultWords(state) {
   const parts = [];
   if (state.not_saving) parts.push("The table cannot save: the match goes on, but nothing of it is kept. Tell the operator.");
+  parts.push(...(state.journal ?? []));
   const where = (buttons) => state.seats
     .filter((seat) => seat.state !== "absent" && buttons(seat).length > 0)
     .map((seat) => `seat ${seat.seat} ${joined(buttons(seat))}`)
