@@ -414,6 +414,18 @@ def test_the_ki_can_be_named_by_its_key(
         assert "argument --key:" in capsys.readouterr().err
 
 
+def test_an_import_over_tls(state: Path, stick: Path, tmp_path: Path) -> None:
+    """By its key the KI is known over TLS, too: a new table is introduced and all its records count."""
+    kept_table(state, FakeTable(), 2)
+    file = exported(state, stick / "file")
+    with RunningKi(tmp_path, tls_port=0) as ki:
+        url, key = f"https://127.0.0.1:{ki.service.tls_port}", ki.service.key.public.hex()
+        assert main(["ki", "import", str(file), "--url", url, "--key", bytes(32).hex()]) == FAILED
+        assert main(["ki", "import", str(file), "--url", url, "--key", key]) == OK
+    assert received(state, file) == OK
+    assert waiting(state) == 0
+
+
 def test_a_pinned_ki_must_have_signed_for_what_this_table_sent(state: Path) -> None:
     """Another KI's answer, one to other records, one unsigned, one to what is not here: none is believed."""
     table = FakeTable()
