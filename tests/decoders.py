@@ -1,10 +1,10 @@
 """Bytes that somebody may have changed, into everything of ours that reads bytes from outside.
 
 Frames and exchange of the serial line, records, envelopes and batches, introductions, sign-ins, claims,
-questions, every kind of answer, signed ones, files of records and receipts. Whatever the bytes are: a message
-comes of them, the one error that is documented, or nothing that is not counted; never another exception. And
-no input may take more memory or more steps than a small multiple of its own length: a length that is only
-claimed is not believed.
+questions, every kind of answer, signed ones, files of records and receipts, an operator's requests,
+certificates, the times in HTTP's headers. Whatever the bytes are: a message comes of them, the one error that
+is documented, or nothing that is not counted; never another exception. And no input may take more memory or
+more steps than a small multiple of its own length: a length that is only claimed is not believed.
 
 Inputs are sound ones, changed: single bits, pieces cut, doubled, moved and spliced, heads that claim a great
 length, deep nesting; and, so that they get past the outermost check, values within sound ones exchanged,
@@ -34,7 +34,8 @@ import cbor2
 
 from heek.clock import MILLISECOND, SECOND
 from heek.errors import LinkError, RecordError
-from heek.ki import answers, cbor, claim, export_file, receipt_file, sync
+from heek.ki import answers, cbor, claim, export_file, http_dates, receipt_file, sync
+from heek.ki.certificate_key import ed25519_key
 from heek.ki.delivery import MOST_MESSAGE, MOST_WAITING
 from heek.ki.envelope import Envelope, batch, open_envelope, public_key, sign, split_batch
 from heek.ki.exchange import Exchange
@@ -42,6 +43,7 @@ from heek.ki.framing import LONGEST_CODED, Frame, FrameDecoder
 from heek.ki.link import Request
 from heek.ki.record import Record, decode_record, encode_record
 from heek.ki.signed_answer import check_answer, sign_answer
+from heek.ranking import operator_requests
 from tests.ki.golden import vectors
 from tests.ranking.records import ANN, BEN, CLEO, FakeTable
 
@@ -165,6 +167,20 @@ def decoders() -> tuple[Decoder, ...]:
         ),
         Decoder("export", (export.getvalue(),), _read_export, RecordError, plainly),
         Decoder("receipt", (receipt.getvalue(),), _read_receipt, RecordError, plainly),
+        Decoder(
+            "operator's request",
+            tuple(operator_requests.encode_request(each) for each in _wishes()),
+            _read_wish,
+            RecordError,
+            plainly,
+        ),
+        Decoder("certificate", (_certificate(),), _read_certificate, None),
+        Decoder(
+            "HTTP's times",
+            (b"Mon, 30 Nov 2026 14:00:00 GMT", b"Monday, 30-Nov-26 14:00:00 +0100", b"120"),
+            _read_times,
+            None,
+        ),
     )
 
 
@@ -292,6 +308,55 @@ def _read_export(data: bytes) -> object:
     found = export_file.survey(io.BytesIO(data))
     assert sum(1 for _ in export_file.envelopes(io.BytesIO(data))) == found.envelopes
     return found
+
+
+def _wishes() -> Iterator[operator_requests.OperatorRequest]:
+    for wish in (
+        operator_requests.Enrol("BCDFGHJK", "Table 1"),
+        operator_requests.Void(bytes(16), "wrong seat"),
+        operator_requests.Rename(ANN, "Shorah", "she asked for it"),
+        operator_requests.Erase(ANN, "she asked for it"),
+        operator_requests.ListTables(),
+    ):
+        yield operator_requests.OperatorRequest("word", "operator", wish)
+
+
+def _read_wish(data: bytes) -> object:
+    read = operator_requests.read_request(data)
+    assert operator_requests.read_request(operator_requests.encode_request(read)) == read
+    return read
+
+
+def _element(tag: int, content: bytes) -> bytes:
+    """An element of DER."""
+    size = len(content)
+    return bytes([tag, size] if size < 128 else [tag, 0x82, size >> 8, size & 255]) + content
+
+
+def _certificate() -> bytes:
+    """As much of one as a table looks at, with the service's key and something behind it."""
+    key = bytes.fromhex("300506032b6570032100") + SERVICE
+    before = _element(0xA0, b"\x02\x01\x02") + _element(2, b"\x05") + _element(0x30, b"any") * 4
+    inner = _element(0x30, before + _element(0x30, key) + _element(0xA3, bytes(100)))
+    return _element(0x30, inner + _element(0x30, b"any") + _element(3, bytes(65)))
+
+
+def _read_certificate(data: bytes) -> object:
+    """The whole key or none; the sound one gives the service's."""
+    key = ed25519_key(data)
+    assert key is None or (len(key) == 32 and key in data)
+    assert data != _certificate() or key == SERVICE
+    return key
+
+
+def _read_times(data: bytes) -> object:
+    """What a header says is a time that can be waited for, or none."""
+    text = data.decode("latin-1")
+    wait = http_dates.retry_s(text, "Mon, 30 Nov 2026 13:59:00 GMT")
+    assert wait is None or 0 <= wait <= http_dates.MOST_RETRY_S
+    when = http_dates.date_s(text)
+    assert when is None or abs(when) < 1e12
+    return wait
 
 
 def _read_receipt(data: bytes) -> object:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.decoders import decoders, judge
 
-BLOCK = 1900
+BLOCK = 2200
 
 
 @pytest.mark.parametrize("first", range(0, 5 * BLOCK, BLOCK))

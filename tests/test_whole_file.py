@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 from heek.errors import CarriedFileError, JournalError
 from heek.whole_file import not_read, whole_file
+from tests.cli.commands import environment
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
 
@@ -97,9 +100,10 @@ def test_what_comes_into_being_meanwhile_is_left_as_it_is(
 
 
 def test_a_stick_without_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """FAT knows neither hard links nor owners nor a folder that can be synced."""
+    """FAT knows neither hard links nor owners, and other file systems no locks."""
     monkeypatch.setattr(os, "link", fails(errno.EPERM))
     monkeypatch.setattr(os, "chmod", fails(errno.EPERM))
+    monkeypatch.setattr(fcntl, "flock", fails(errno.ENOLCK))
     write(tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == b"all of it"
     assert names(tmp_path) == ["file"]
@@ -114,6 +118,43 @@ def test_a_file_in_the_place_of_another(tmp_path: Path) -> None:
     write(tmp_path / "file", b"new", replace=True)
     assert (tmp_path / "file").read_bytes() == b"new"
     assert names(tmp_path) == ["file"]
+
+
+def test_what_one_who_was_killed_has_left_is_written_over(tmp_path: Path) -> None:
+    """Killed in the middle there is no file, and the next one under its name leaves nothing of it lying."""
+    program = (
+        "import os, sys; from pathlib import Path; from heek.whole_file import whole_file\n"
+        "with whole_file(Path(sys.argv[1])) as writing:\n"
+        "    writing.write(bytes(100_000)); writing.flush(); os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "file")], env=environment(), check=False
+    )
+    assert killed.returncode == -9
+    assert names(tmp_path) == [".file.part"]
+    write(tmp_path / "file")
+    assert names(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"all of it"
+
+
+def test_two_who_write_the_same_file(tmp_path: Path) -> None:
+    """The second one is told to wait, and the first one's file is whole."""
+    with whole_file(tmp_path / "file") as writing:
+        writing.write(b"all ")
+        with pytest.raises(CarriedFileError, match="another heek writes this just now"):
+            write(tmp_path / "file")
+        writing.write(b"of it")
+    assert (tmp_path / "file").read_bytes() == b"all of it"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_draft_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    """Nobody has us write over a file of their choosing by a link in the draft's place."""
+    (tmp_path / "mine").write_bytes(b"mine")
+    (tmp_path / ".file.part").symlink_to("mine")
+    with pytest.raises(CarriedFileError, match="cannot be written"):
+        write(tmp_path / "file")
+    assert (tmp_path / "mine").read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize(

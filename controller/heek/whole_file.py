@@ -20,6 +20,8 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _GONE: Final = frozenset({errno.EIO, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.ENOTCONN})
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL})
 
+_NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+
 
 @contextlib.contextmanager
 def whole_file(file: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
@@ -30,11 +32,9 @@ def whole_file(file: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
     """
     if not replace and os.path.lexists(file):
         raise _there_already(file)
-    # With our number, so that two who write the same file do not write into each other's.
-    draft = file.with_name(f".{file.name}.part-{os.getpid()}")
+    draft = file.with_name(f".{file.name}.part")
     try:
-        # For everybody to read: where the stick goes, other users are at home.
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        handle = _open(draft)
         try:
             with os.fdopen(handle, "wb") as writing:
                 yield writing
@@ -51,6 +51,47 @@ def whole_file(file: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
             raise
         raise not_written(file, error) from None
     _sync_folder(file.parent)
+
+
+def _open(draft: Path) -> int:
+    """Open a draft for us alone; what one who was killed has left of it is written over.
+
+    Raises CarriedFileError if somebody writes it just now, and OSError.
+    """
+    import fcntl
+
+    while True:
+        # For everybody to read: where the stick goes, other users are at home.
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                # Where there are no locks, two who write the same file at once are on their own.
+                if error.errno not in _NO_LOCKS:
+                    raise
+            if _is(draft, handle):
+                os.ftruncate(handle, 0)
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            raise CarriedFileError(
+                f"{draft}: another heek writes this just now; wait until it is done"
+            ) from None
+        except BaseException:
+            os.close(handle)
+            raise
+        # Between our opening and our locking it got its name, or was given up: begin with a new one.
+        os.close(handle)
+
+
+def _is(draft: Path, handle: int) -> bool:
+    """Whether what is open still has that name."""
+    try:
+        there, opened = draft.stat(), os.fstat(handle)
+    except FileNotFoundError:
+        return False
+    return (there.st_dev, there.st_ino) == (opened.st_dev, opened.st_ino)
 
 
 def not_written(file: Path, error: OSError) -> CarriedFileError:

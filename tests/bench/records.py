@@ -65,7 +65,7 @@ def _measured(folder: Path, *, quick: bool) -> list[Figure]:
     def carry() -> None:
         file.seek(0)
         with read_journal(folder / "state") as journal:
-            export(journal, exportable(journal, key.id, everything=True), key, "Table 1", file.write)
+            export(journal, exportable(journal, key.id, everything=False), key, "Table 1", file.write)
 
     def survey() -> None:
         file.seek(0)

@@ -395,6 +395,37 @@ def test_a_receipt_is_held_against_the_pin(
     assert waiting(state) == 0
 
 
+def test_the_ki_can_be_named_by_its_key(
+    state: Path, stick: Path, ki: RunningKi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --key no other KI's answer counts; https:// wants one, and says where it stands."""
+    kept_table(state, FakeTable(), 1)
+    file = exported(state, stick / "file")
+    key = service_key(ki.database.parent).public.hex()
+    assert main(["ki", "import", str(file), "--url", ki.url, "--key", bytes(32).hex()]) == FAILED
+    assert "another KI answers" in capsys.readouterr().err
+    assert not Path(f"{file}.receipt").exists()
+    assert main(["ki", "import", str(file), "--url", ki.url, "--key", key]) == OK
+    assert main(["ki", "import", str(file), "--url", "https://127.0.0.1:1"]) == MISTAKE
+    assert "--url https://127.0.0.1:1: over TLS nothing is sent" in capsys.readouterr().err
+    for wrong in ("", "x" * 64, key[:-2]):
+        with pytest.raises(SystemExit):
+            main(["ki", "import", str(file), "--key", wrong])
+        assert "argument --key:" in capsys.readouterr().err
+
+
+def test_an_import_over_tls(state: Path, stick: Path, tmp_path: Path) -> None:
+    """By its key the KI is known over TLS, too: a new table is introduced and all its records count."""
+    kept_table(state, FakeTable(), 2)
+    file = exported(state, stick / "file")
+    with RunningKi(tmp_path, tls_port=0) as ki:
+        url, key = f"https://127.0.0.1:{ki.service.tls_port}", ki.service.key.public.hex()
+        assert main(["ki", "import", str(file), "--url", url, "--key", bytes(32).hex()]) == FAILED
+        assert main(["ki", "import", str(file), "--url", url, "--key", key]) == OK
+    assert received(state, file) == OK
+    assert waiting(state) == 0
+
+
 def test_a_pinned_ki_must_have_signed_for_what_this_table_sent(state: Path) -> None:
     """Another KI's answer, one to other records, one unsigned, one to what is not here: none is believed."""
     table = FakeTable()

@@ -20,11 +20,12 @@ from heek.ki.answers import (
     read_introduction,
 )
 from heek.ki.by_hand import MOST_TOLD, TRIES, Delivered, Delivery
-from heek.ki.envelope import MOST_IN_BATCH, Envelope, split_batch
+from heek.ki.envelope import MOST_IN_BATCH, Envelope, public_key, split_batch
 from heek.ki.export_file import Export
 from heek.ki.link import LinkStatus, Request
 from heek.ki.receipt_file import AnsweredBatch
 from heek.ki.record import decode_record
+from heek.ki.signed_answer import sign_answer
 from tests.ranking.records import ANN, BEN, FakeTable
 
 
@@ -84,6 +85,32 @@ def some(table: FakeTable, count: int) -> list[Envelope]:
 
 def matches(envelopes: Sequence[Envelope]) -> list[bytes]:
     return [decode_record(each.record).match for each in envelopes]
+
+
+def test_a_ki_that_is_named_by_its_key_must_sign() -> None:
+    """With a key no other KI's answer counts, nor one to another question; a refusal needs no signature."""
+    table, seed = FakeTable(), bytes(range(32))
+
+    def answer(request: Request, body: bytes) -> bytes:
+        return sign_answer(accepts(request, body), request, body, seed)
+
+    bringing = Bringing(answer, table, some(table, 2))
+    bringing.delivery.pinned = public_key(seed)
+    assert bringing.run().accepted == 2
+    for wrong in (
+        accepts,
+        lambda request, body: sign_answer(accepts(request, body), request, body, bytes(32)),
+        lambda request, body: sign_answer(accepts(request, body), request, body + b"x", seed),
+    ):
+        bringing = Bringing(wrong, table, some(table, 2))
+        bringing.delivery.pinned = public_key(seed)
+        with pytest.raises(LinkError):
+            bringing.run()
+        assert (bringing.kept, bringing.delivery.done.answered) == ([], 0)
+    bringing = Bringing(lambda *_: encode_refusal("busy"), table, some(table, 2))
+    bringing.delivery.pinned = public_key(seed)
+    with pytest.raises(Refused):
+        bringing.run()
 
 
 def test_many_records_go_in_batches_and_each_answer_is_kept() -> None:

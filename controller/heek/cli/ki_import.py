@@ -21,6 +21,7 @@ URL: Final = "http://127.0.0.1:8625/"
 SUFFIX: Final = ".receipt"
 _MOST_IN_MEMORY: Final = 1 << 20
 _PIECE: Final = 1 << 16
+_KEY_BYTES: Final = 32
 
 
 def add_to(commands: Any) -> None:
@@ -34,7 +35,24 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="what heek journal export wrote")
     parser.add_argument("--url", default=URL, metavar="URL", help=f"the KI; default: {URL}")
+    parser.add_argument(
+        "--key",
+        type=_key,
+        metavar="HEX",
+        help="the KI's public key, 64 hexadecimal digits: `public` in the service.key beside its ledger. "
+        "With it no answer counts that the KI has not signed; https:// wants one",
+    )
     parser.set_defaults(run=run)
+
+
+def _key(text: str) -> bytes:
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise argparse.ArgumentTypeError(f"{text!r} is no public key: 64 hexadecimal digits")
+    return key
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
                 print(f"{file}: has no records in it")
                 return OK
             source.seek(0)
-            done, batches = asyncio.run(_deliver(arguments.url, export, source, answers))
+            done, batches = asyncio.run(_deliver(_place(arguments), export, source, answers))
             _tell(export, done)
             _write_receipt(file.with_name(file.name + SUFFIX), export.table, batches, answers)
     except RecordError as error:
@@ -62,13 +80,27 @@ def run(arguments: argparse.Namespace) -> int:
     return OK if done.all_count else FAILED
 
 
-async def _deliver(url: str, export: Export, source: BinaryIO, answers: IO[bytes]) -> tuple[Delivered, int]:
+def _place(arguments: argparse.Namespace) -> tuple[str, bytes | None]:
+    """Where the KI is, and its public key if it was named; raises ConfigError for TLS without one."""
+    url: str = arguments.url
+    if url.lower().startswith("https:") and arguments.key is None:
+        raise ConfigError(
+            f"--url {url}: over TLS nothing is sent before it is known to whom; name the KI's public key "
+            "with --key (it stands in the service.key beside its ledger)"
+        )
+    return url, arguments.key
+
+
+async def _deliver(
+    place: tuple[str, bytes | None], export: Export, source: BinaryIO, answers: IO[bytes]
+) -> tuple[Delivered, int]:
     """What became of the records; the KI's answers are written to `answers`, so many of them."""
     from heek.ki.by_hand import Delivery
     from heek.ki.export_file import envelopes
     from heek.ki.http_link import HttpLink
     from heek.ki.receipt_file import AnsweredBatch
 
+    url, pinned = place
     kept = 0
 
     def keep(batch: AnsweredBatch) -> None:
@@ -80,7 +112,8 @@ async def _deliver(url: str, export: Export, source: BinaryIO, answers: IO[bytes
         link = HttpLink(url)
     except ValueError as error:
         raise ConfigError(f"--url {error}") from None
-    delivery = Delivery(link, export, keep, asyncio.sleep)
+    link.pinned = pinned
+    delivery = Delivery(link, export, keep, asyncio.sleep, pinned)
     try:
         return await delivery.deliver(envelopes(source)), kept
     except (LinkError, RecordError, OSError):

@@ -18,6 +18,7 @@ from heek.ki.envelope import MOST_IN_BATCH, Envelope, batch, verify_record
 from heek.ki.export_file import Export
 from heek.ki.link import Link, Request
 from heek.ki.receipt_file import MATCH_BYTES, AnsweredBatch
+from heek.ki.signed_answer import check_answer
 
 _T = TypeVar("_T")
 
@@ -86,6 +87,8 @@ class Delivery:
     """Gets each answer of the KI, for the receipt."""
     sleep: Callable[[float], Awaitable[None]]
     """Waits so many seconds."""
+    pinned: bytes | None = None
+    """The public key (32 bytes) of the KI: then it must have signed each answer that is no refusal."""
     done: Delivered = field(default_factory=Delivered)
 
     async def deliver(self, envelopes: Iterable[Envelope]) -> Delivered:
@@ -152,6 +155,8 @@ class Delivery:
         tries = 1
         while True:
             answer = await self.link.ask(request, body)
+            if self.pinned is not None:
+                check_answer(answer, request, body, self.pinned)
             try:
                 return answer, read(answer)
             except Refused as refused:
