@@ -3,9 +3,9 @@
 A backlog is matches of five that took twelve rounds, in the requests that a table makes of them. What counts
 as carried is the records' envelopes; all else (frames around them, acknowledgements, turnarounds, the answers
 and the time that the service takes for them) is overhead. The same backlog goes under virtual time between
-two exchanges, with both ends taking 2 ms to look at what came, as on a bad day of a Pi: one request at a time,
-with two under way, and with one byte in a thousand changed. And it goes in real time over a paced wire between
-two pseudo terminals, with the gateway and a real service behind it, until the ledger has it.
+two exchanges, with both ends taking 2 ms to look at what came, as on a bad day of a Pi: one request at a
+time, with two under way, and with one byte in a thousand changed. And it goes in real time over a paced wire
+between two pseudo terminals, with the gateway and a real service behind it, until the ledger has it.
 
 CPU a frame is that of our reader (a loop that watches the port) and of pyserial's `read_until`, by turns, on
 a pseudo terminal that is full all the time.
