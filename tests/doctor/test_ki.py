@@ -138,7 +138,7 @@ def test_a_table_without_a_link() -> None:
 
 
 def test_a_wire_is_the_running_tables() -> None:
-    """With the table stopped a serial link is not spoken of: its port is. Its counters are judged elsewhere."""
+    """With the table stopped its port is spoken of, and no link; its counters are judged elsewhere."""
     assert "link" not in found(replace(SOUND, config=SERIAL, running=False, told=None))
     told = UP | {"counters": {"asked": 12345.0, "clock_behind_s": 1.5}}
     findings = found(replace(SOUND, config=SERIAL, told=told))
