@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from heek.display.ki_mark import KiMark, Reach
-from heek.reporting import KiStatus
+
+if TYPE_CHECKING:
+    from heek.reporting import KiStatus
 
 
 def ki_mark(status: KiStatus) -> KiMark | None:

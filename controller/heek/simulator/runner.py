@@ -23,7 +23,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from PIL import Image
 
@@ -37,7 +37,6 @@ from heek.errors import ConfigError, StoryError
 from heek.journal import InlineExecutor
 from heek.ki_on_screen import ki_mark
 from heek.kinds import Kind, Seat
-from heek.reporting import Reporter, Reporting
 from heek.session.inputs import Claimed
 from heek.simulator.expectations import Expectations, Verdict
 from heek.simulator.steps import (
@@ -59,6 +58,9 @@ from heek.simulator.story_ki import StoryKi, StoryLink
 from heek.simulator.virtual_loop import VirtualLoop
 from heek.stations.lamps import pattern
 from heek.stations.mock_pins import TableFactory
+
+if TYPE_CHECKING:
+    from heek.reporting import Reporting
 
 log: Final = logging.getLogger("heek.simulator")
 
@@ -481,6 +483,9 @@ class Simulation:
     def _start_reporting(self, daemon: Daemon, config: Config) -> None:
         if config.ki.link == "none":
             return
+        # Most stories have no link, and what carries one takes its time to load.
+        from heek.reporting import Reporter, Reporting
+
         chance = random.Random(self._drawn_seed("link"))
         who = Reporter(
             journal=daemon.journal,
