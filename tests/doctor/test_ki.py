@@ -44,7 +44,7 @@ def test_a_sound_table() -> None:
     said = {what: each.found for what, each in found(SOUND).items()}
     assert said == {
         "key": "this table's key is 1122334455667788",
-        "link": "http, http://ki.example:8625: the KI answers, last answer at 14:02",
+        "link": "http, http://ki.example:8625: the KI answers (last answer at 14:02)",
         "enrolment": "at “The Cavern”, whose key 0a1b2c3d4e5f6071 is pinned; found by a code",
         "backlog": "3 results wait for the KI",
     }
@@ -58,7 +58,7 @@ def test_a_sound_table() -> None:
             replace(SOUND, told=DOWN),
             "link",
             Mark.WARNING,
-            "nothing answers, last answer at 13:40",
+            "nothing answers (last answer at 13:40)",
             "results wait",
         ),
         (replace(SOUND, told={"state": "stopped"}), "link", Mark.WARNING, "no answer since", "the KI runs"),
@@ -83,7 +83,14 @@ def test_a_sound_table() -> None:
             "enrolment",
             Mark.WARNING,
             "at no KI yet",
-            "heek ki enrol",
+            "see to the link first",
+        ),
+        (
+            replace(SOUND, kept=replace(ENROLLED, service=None), running=False, told=None, unreached=""),
+            "enrolment",
+            Mark.WARNING,
+            "at no KI yet",
+            "start the table",
         ),
         (
             replace(SOUND, kept=replace(ENROLLED, refused=2)),
@@ -131,12 +138,13 @@ def test_a_table_without_a_link() -> None:
 
 
 def test_a_wire_is_the_running_tables() -> None:
-    """With the table stopped a serial link is not spoken of: its port is; while it runs it counts."""
+    """With the table stopped its port is spoken of, and no link; its counters are judged elsewhere."""
     assert "link" not in found(replace(SOUND, config=SERIAL, running=False, told=None))
-    told = UP | {"counters": {"frames_out": 12345.0, "round_trip_ms": 1.5}}
+    told = UP | {"counters": {"asked": 12345.0, "clock_behind_s": 1.5}}
     findings = found(replace(SOUND, config=SERIAL, told=told))
     assert findings["link"].found.startswith("serial, /dev/serial/by-id/ki: the KI answers")
-    assert findings["counters"].found == "frames out 12345, round trip ms 1.5"
+    assert "counters" not in findings
+    assert found(replace(SOUND, told=told))["counters"].found == "asked 12345, clock behind s 1.5"
 
 
 # The machine's half

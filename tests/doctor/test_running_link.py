@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from heek.config import from_text
 from heek.doctor.examination import Case, examine
 from heek.doctor.findings import Finding, Mark
@@ -64,26 +62,10 @@ def test_a_line_that_is_down() -> None:
     assert noisy.found.startswith("down; 0 frames, 500 invalid bytes")
 
 
-@pytest.mark.parametrize(
-    ("values", "mark", "words"),
-    [
-        ({"heek_ki_waiting": 3, "heek_ki_up": 1}, Mark.OK, "it answers; 3 results wait"),
-        ({"heek_ki_waiting": 3, "heek_ki_up": 0}, Mark.WARNING, "it does not answer; 3 results wait"),
-        ({"heek_ki_waiting": 0}, Mark.OK, "not asked yet; 0 results wait"),
-        ({}, Mark.SKIPPED, "page does not tell"),
-        (None, Mark.SKIPPED, "page does not tell"),
-    ],
-)
-def test_the_ki(values: dict[str, float] | None, mark: Mark, words: str) -> None:
-    """Whether the KI answers and how much waits, for HTTP as for serial."""
-    (finding,) = link_findings("http", values)
-    assert (finding.area, finding.what, finding.mark) == ("table", "KI", mark)
-    assert words in finding.found
-
-
-def test_a_table_without_a_link_has_no_such_line() -> None:
-    """Where there is no link there is nothing to say."""
-    assert list(link_findings("none", None)) == []
+def test_a_table_without_a_wire_has_no_such_line() -> None:
+    """Where there is no link, or it is no wire, or nobody tells, there is nothing to say."""
+    for link, values in (("none", None), ("http", UP), ("serial", None)):
+        assert list(link_findings(link, values)) == []
 
 
 @contextmanager
@@ -100,10 +82,9 @@ def test_a_running_table_is_asked_by_its_page(tmp_path: Path) -> None:
         machine = Machine(root=tmp_path, metrics=this_machine().metrics)
         config = from_text(SERIAL.format(port=port), "a test")
         found = {f"{each.area}: {each.what}": each for each in examine(Case(machine, config, "f", (), 4711))}
-        assert found["table: KI"].found == "it does not answer; 2 results wait"
         assert found["serial: link"].found.startswith("up; 77 frames")
         without = {f"{each.area}: {each.what}" for each in examine(Case(machine, config, "f"))}
-        assert not {"table: KI", "serial: link"} & without
+        assert "serial: link" not in without
     # The page is gone while the table still runs.
-    found = {f"{each.area}: {each.what}": each for each in examine(Case(machine, config, "f", (), 4711))}
-    assert found["table: KI"].mark is Mark.SKIPPED
+    gone = {f"{each.area}: {each.what}" for each in examine(Case(machine, config, "f", (), 4711))}
+    assert "serial: link" not in gone

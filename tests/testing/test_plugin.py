@@ -521,12 +521,46 @@ def test_another_kind_of_table_joins_by_the_hook(pytester: pytest.Pytester) -> N
     )
 
 
-def test_a_link_to_the_ki_is_skipped_on_the_simulator(pytester: pytest.Pytester) -> None:
-    """The simulator's table has no KI: a test that wants one is skipped with that reason, not passed."""
+def test_a_link_to_the_ki_is_skipped_where_there_is_none(pytester: pytest.Pytester) -> None:
+    """A simulated table without `ki.link`: a test that takes the link down is skipped, not passed."""
     pytester.makepyfile("def test_it(table):\n    table.ki_down()\n    assert False")
     result = run(pytester)
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*= not on --table=sim =*", "   1 x has no link to a KI"])
+    result.stdout.fnmatch_lines(["*= not on --table=sim =*", "   1 x has no link to a KI (ki.link)"])
+
+
+def test_a_link_to_the_ki_goes_down_and_up(pytester: pytest.Pytester) -> None:
+    """With `ki.link` a test takes the simulated KI away and brings it back, and the OLED says so."""
+    pytester.makepyfile(
+        """
+        import pytest
+        from heek.display.font import rendered
+
+        def says(image, text):
+            words = rendered(text)
+            places = ((x, y) for y in range(64 - words.height) for x in range(128 - words.width))
+            return any(
+                image.crop((x, y, x + words.width, y + words.height)).tobytes() == words.tobytes()
+                for x, y in places
+            )
+
+        @pytest.mark.table({"ki.link": "http", "ki.url": "http://ki.example"})
+        def test_it(table):
+            table.wait(1)
+            table.seat(1).press("pen")
+            table.wait(1)
+            assert says(table.image, "KI: up")
+            table.ki_down()
+            table.wait(400)
+            table.seat(1).press("pen")
+            table.wait(1)
+            assert says(table.image, "KI: no link")
+            table.ki_up()
+            table.wait(2)
+            assert says(table.image, "KI: up")
+        """
+    )
+    run(pytester).assert_outcomes(passed=1)
 
 
 def test_the_plugin_is_light(tmp_path: Path) -> None:

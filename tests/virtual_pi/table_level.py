@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -307,9 +308,14 @@ class VirtualPiLevel:
             raise NotHere("has its daemon in a process of its own, which no mod reaches")
         if setup.seed:
             raise NotHere("draws by its own chance, so no seed can be given")
+        if setup.keys.get("ki.link", "none") != "none":
+            raise NotHere("has no link to a KI")
         return VirtualPiRig(setup)
 
     def play(self, story: Story) -> tuple[Sequence[str], Report]:
+        # There is no KI here, and its steps are skipped: then the OLED must not say that one is looked for.
+        keys = {key: value for key, value in story.table.items() if not key.startswith("ki.")}
+        story = replace(story, table=keys)
         for _ in range(TRIES):
             with (
                 tempfile.TemporaryDirectory(prefix="heek-table-") as folder,

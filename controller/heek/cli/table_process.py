@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from heek.cli.photo_finishes import ReplayedMatches
     from heek.config import Config, DisplayConfig
-    from heek.display.ki_mark import KiMark
     from heek.display.oled import Oled
     from heek.ki.link import Link
     from heek.reporting import KiStatus, Reporting
@@ -362,6 +361,8 @@ class TableProcess:
     def _ki_changed(self) -> None:
         """What is known of the KI goes to the OLED, and to the page."""
         if self._reporting is not None:
+            from heek.ki_on_screen import ki_mark
+
             # As of now: what the link counts goes on, and is no reason for a new page at every turn.
             self._ki_status = self._reporting.status
             self._daemon.tell_ki(ki_mark(self._ki_status))
@@ -465,17 +466,6 @@ def serial_bytes(baud: int) -> int:
     from heek.ki.delivery import BITS_A_BYTE
 
     return min(round(SERIAL_S * baud / BITS_A_BYTE), MOST_SERIAL_BYTES)
-
-
-def ki_mark(status: KiStatus) -> KiMark | None:
-    """What the OLED shows of how reporting stands; None: there is no link, and it shows nothing."""
-    from heek.display.ki_mark import KiMark, Reach
-
-    if status.state == "off":
-        return None
-    return KiMark(
-        Reach(status.state), status.waiting, status.last, status.claim, trouble=bool(status.trouble)
-    )
 
 
 def stamps_words(config: Config) -> str:

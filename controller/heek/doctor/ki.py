@@ -77,7 +77,8 @@ def ki_findings(asked: KiAsked) -> Iterator[Finding]:
     if kept.more:
         yield _disagreement(kept.more)
     counters = (asked.told or {}).get("counters")
-    if isinstance(counters, dict) and counters:
+    if asked.config.link == "http" and isinstance(counters, dict) and counters:
+        # Of a wire they are judged elsewhere (`heek.doctor.running_link`).
         said = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in counters.items())
         yield Finding(AREA, "counters", Mark.OK, said)
 
@@ -96,7 +97,7 @@ def _link(asked: KiAsked) -> Iterator[Finding]:
     told = asked.told
     if told is not None:
         state, last = told.get("state"), told.get("last")
-        since = f", last answer at {last}" if last else ", no answer since the start"
+        since = f" (last answer at {last})" if last else " (no answer since the start)"
         if state == "up":
             yield Finding(AREA, "link", Mark.OK, f"{name}: the KI answers{since}")
         elif state == "unknown":
@@ -144,13 +145,11 @@ def _enrolment(asked: KiAsked, kept: KiKept) -> Finding:
             "at no KI yet, so no result is taken",
             f"at the KI: heek ki enrol {str(claim).replace(' ', '')}",
         )
-    return Finding(
-        AREA,
-        "enrolment",
-        Mark.WARNING,
-        "at no KI yet",
-        "start the table and, if its screen shows a code, type that in at the KI: heek ki enrol",
-    )
+    if asked.running:
+        remedy = "see to the link first; then it enrols by itself, or shows a code"
+    else:
+        remedy = "start the table and, if its screen shows a code, type that in at the KI: heek ki enrol"
+    return Finding(AREA, "enrolment", Mark.WARNING, "at no KI yet", remedy)
 
 
 def _disagreement(more: int) -> Finding:

@@ -26,30 +26,11 @@ TOLD: Final = {
 
 
 def link_findings(link: str, values: Mapping[str, float] | None) -> Iterator[Finding]:
-    """A line for the KI, and for a serial link one for its counters.
+    """For a serial link a line for its counters; whether the KI answers is said elsewhere (`heek.doctor.ki`).
 
     `link` is `ki.link`; `values` are the table's, by name, None where its page does not answer.
     """
-    if link == "none":
-        return
-    if values is None or "heek_ki_waiting" not in values:
-        yield Finding("table", "KI", Mark.SKIPPED, "the running table's page does not tell (web.port)")
-        return
-    waiting = f"{int(values['heek_ki_waiting'])} results wait"
-    up = values.get("heek_ki_up")
-    if up is None:
-        yield Finding("table", "KI", Mark.OK, f"not asked yet; {waiting}")
-    elif up:
-        yield Finding("table", "KI", Mark.OK, f"it answers; {waiting}")
-    else:
-        yield Finding(
-            "table",
-            "KI",
-            Mark.WARNING,
-            f"it does not answer; {waiting}",
-            "the table's page says why it is down",
-        )
-    if link == "serial":
+    if link == "serial" and values is not None:
         yield _serial(values)
 
 

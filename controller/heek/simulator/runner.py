@@ -2,7 +2,8 @@
 
 The runner is the outside world. It closes contacts, pulls plugs and makes the program stand still, each at
 its instant, and never reaches behind the daemon's doors. One heap of things to do is worked off in the order
-of their instants, equal ones in the order of the story's lines.
+of their instants, equal ones in the order of the story's lines. A table to which its story gives a link
+(`ki.link`) reports over it, by the real reporting, to a KI that the story takes away and brings back.
 
 What a story expects at an instant is looked at when the rules have caught up with it, `chord_s` later:
 "by now, all work due at this time done".
@@ -22,7 +23,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from PIL import Image
 
@@ -34,6 +35,7 @@ from heek.display.oled import Oled, Panel, open_luma
 from heek.display.screens import screen
 from heek.errors import ConfigError, StoryError
 from heek.journal import InlineExecutor
+from heek.ki_on_screen import ki_mark
 from heek.kinds import Kind, Seat
 from heek.session.inputs import Claimed
 from heek.simulator.expectations import Expectations, Verdict
@@ -52,9 +54,13 @@ from heek.simulator.steps import (
     Story,
     WallClock,
 )
+from heek.simulator.story_ki import StoryKi, StoryLink
 from heek.simulator.virtual_loop import VirtualLoop
 from heek.stations.lamps import pattern
 from heek.stations.mock_pins import TableFactory
+
+if TYPE_CHECKING:
+    from heek.reporting import Reporting
 
 log: Final = logging.getLogger("heek.simulator")
 
@@ -64,6 +70,9 @@ BOOT: Final = Boot("00000000-0000-4000-8000-000000000000", "ntp")
 
 BuildDaemon: TypeAlias = Callable[[Config, World, asyncio.AbstractEventLoop], Daemon]
 """What makes the daemon: `Daemon` itself, or what somebody has made of it."""
+
+REPORTED_BYTES: Final = 64 * 1024
+"""Of records in one request over a story's link."""
 
 EARLY_S: Final = 2.5e-10
 """Less than the clock's nanosecond, more than a float of a few days' seconds loses."""
@@ -146,6 +155,9 @@ class Simulation:
         self._daemon: Daemon | None = None
         self._daemon_clock: StartedClock | None = None
         self._factory: TableFactory | None = None
+        self.ki = StoryKi(self._drawn_seed("KI"), self._clock.wall_s)
+        self._ki_up = True
+        self._reporting: Reporting | None = None
         self._closed: dict[tuple[Seat, Kind], bool] = {}
         self._panel_answers = True
         self._due: list[_Due] = []
@@ -256,6 +268,7 @@ class Simulation:
         if loop is None or loop.is_closed():
             return ()
         try:
+            self._stop_reporting()
             if self._daemon is not None:
                 self._daemon.close()
             # What was cancelled just now has its last turn.
@@ -348,8 +361,8 @@ class Simulation:
                 self._at(at, lambda: self._clock.set_wall_s(wall_s))
             case Display(at=at, ok=ok):
                 self._at(at, lambda: self._set_panel(ok))
-            case Ki(at=at, line=line):
-                self._at(at, lambda: self._skip(line, "ki: this table has no link to a KI"))
+            case Ki(at=at, line=line, up=up):
+                self._at(at, lambda: self._set_link(line, up))
             case Power(at=at, on=on):
                 self._at(at, self._power_on if on else self._power_off)
             case Operator(at=at):
@@ -456,14 +469,63 @@ class Simulation:
             on_line=self._on_line,
             on_turn=self._turned,
             on_refused=self._claim_refused,
-            new_seed=self._table_seed,
+            new_seed=lambda: self._drawn_seed("table"),
+            on_result=self._on_result,
         )
         self._daemon = self._build(self._config, world, self._loop)
+        self._start_reporting(self._daemon, self._config)
         self._turned()  # its first turn came before we had it
 
-    def _table_seed(self) -> bytes:
-        """The simulated table's key: the same for the same seed, and apart from the other drawings."""
-        return hashlib.sha256(f"a simulated table, seed {self._seed}".encode()).digest()
+    def _drawn_seed(self, whose: str) -> bytes:
+        """The key of the simulated table or KI: the same for the same seed, and apart from other drawings."""
+        return hashlib.sha256(f"a simulated {whose}, seed {self._seed}".encode()).digest()
+
+    def _start_reporting(self, daemon: Daemon, config: Config) -> None:
+        if config.ki.link == "none":
+            return
+        # Most stories have no link, and what carries one takes its time to load.
+        from heek.reporting import Reporter, Reporting
+
+        chance = random.Random(self._drawn_seed("link"))
+        who = Reporter(
+            journal=daemon.journal,
+            key=daemon.key,
+            name=config.table.name,
+            clock=daemon.clock,
+            tell_points=daemon.tell_points,
+            incarnation=daemon.incarnation,
+            boot=BOOT,
+            players=lambda: daemon.players,
+        )
+        self._reporting = reporting = Reporting(
+            who,
+            StoryLink(self.ki, lambda: self._ki_up),
+            config.ki.link,
+            most_bytes=REPORTED_BYTES,
+            on_change=lambda: daemon.tell_ki(ki_mark(reporting.status)),
+            first_sight=True,
+            chance=chance.random,
+            draw=chance.randrange,
+            slow=InlineExecutor(),
+        )
+        reporting.start()
+
+    def _stop_reporting(self) -> None:
+        reporting, self._reporting = self._reporting, None
+        if reporting is not None and self._loop is not None:
+            self._loop.run_until_complete(reporting.close())
+
+    def _on_result(self) -> None:
+        if self._reporting is not None:
+            self._reporting.result_waits()
+
+    def _set_link(self, line: int, up: bool) -> None:
+        if self._config is None or self._config.ki.link == "none":
+            self._skip(line, "ki: this table has no link to a KI")
+            return
+        self._ki_up = up
+        if up and self._reporting is not None:
+            self._reporting.ask_now()
 
     def _power_off(self) -> None:
         if self._daemon is not None:
@@ -471,7 +533,7 @@ class Simulation:
         if self._loop is not None:
             for task in asyncio.all_tasks(self._loop):
                 task.cancel()
-        self._daemon = self._factory = None
+        self._daemon = self._factory = self._reporting = None
         self._claims.clear()
 
     def _stall(self, until: Instant) -> None:

@@ -23,6 +23,7 @@ class SimulatedRig:
 
     def __init__(self, setup: Setup) -> None:
         self._lines: list[str] = []
+        self._has_link = setup.keys.get("ki.link", "none") != "none"
         self._simulation = Simulation(
             Story(setup.keys, source=setup.source, header_line=setup.line),
             seed=setup.seed,
@@ -45,8 +46,8 @@ class SimulatedRig:
         return self._simulation.rules_now
 
     def add(self, step: Step) -> None:
-        if isinstance(step, Ki):
-            raise NotHere("has no link to a KI")
+        if isinstance(step, Ki) and not self._has_link:
+            raise NotHere("has no link to a KI (ki.link)")
         self._simulation.add(step)
 
     def play_to(self, at: Instant) -> None:
