@@ -43,6 +43,9 @@ class ToKi:
     asked: list[tuple[float, Request, int]] = field(default_factory=list)
     instead: Callable[[Request, bytes], bytes] | None = None
     """Answers in the KI's place."""
+    under_way: int = 0
+    most_under_way: int = 0
+    """Questions at once, so far."""
 
     @property
     def requests(self) -> list[Request]:
@@ -50,7 +53,12 @@ class ToKi:
 
     async def ask(self, request: Request, body: bytes) -> bytes:
         self.asked.append((self.clock.now() / SECOND, request, len(body)))
-        await asyncio.sleep(ROUND_TRIP_S)
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        try:
+            await asyncio.sleep(ROUND_TRIP_S)
+        finally:
+            self.under_way -= 1
         if not self.up:
             error = LinkError("nobody there")
             error.retry_s = self.retry_s
@@ -82,6 +90,7 @@ class Rig:
         wall_s: float = 1_900_000_000.0,
         most_bytes: int = 1000,
         chance: Callable[[], float] = lambda: 1.0,
+        kind: str = "http",
     ) -> None:
         folder.mkdir(exist_ok=True)
         self.clock = ManualClock(wall_s=wall_s)
@@ -113,7 +122,7 @@ class Rig:
             return Reporting(
                 who,
                 self.link,
-                "http",
+                kind,
                 most_bytes=most_bytes,
                 on_change=self._changed,
                 first_sight=first_sight,

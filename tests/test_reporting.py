@@ -212,3 +212,68 @@ def test_a_result_that_can_be_no_record_waits_for_nobody(rig: Rig) -> None:
     rig.match(1)
     assert rig.run(1).waiting == 0
     assert len(rig.ki.held()) == 1
+
+
+def test_over_a_serial_line_the_next_results_go_while_the_ki_thinks(tmp_path: Path) -> None:
+    """A backlog has two requests under way on a serial line and one over HTTP; they are the same requests."""
+    sent = {}
+    for kind, at_once in (("serial", 2), ("http", 1)):
+        rig = Rig(tmp_path / kind, kind=kind, most_bytes=500)
+        for number in range(len(MATCHES)):
+            rig.match(number)
+        rig.start()
+        assert rig.run(120).waiting == 0
+        assert len(rig.ki.held()) == len(MATCHES)
+        assert rig.link.most_under_way == at_once
+        sent[kind] = [size for _, request, size in rig.link.asked if request is Request.RECORDS]
+        rig.close()
+    assert sent["serial"] == sent["http"]
+    assert len(sent["http"]) >= 3
+
+
+def test_two_requests_that_fail_together_are_one_failure(tmp_path: Path) -> None:
+    """When the link breaks with two under way the table waits once, and asks again after the first pause."""
+    rig = Rig(tmp_path, kind="serial", most_bytes=500)
+    for number in range(len(MATCHES)):
+        rig.match(number)
+    rig.start()
+    while rig.link.under_way < 2:
+        rig.run(0.01)
+    rig.link.up = False
+    assert rig.run(0.1).state == "down"
+    rig.link.up = True
+    assert rig.run(2).waiting == 0
+    assert len(rig.ki.held()) == len(MATCHES)
+    rig.close()
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3, 4])
+def test_an_answer_that_is_lost_takes_the_one_asked_ahead_with_it(tmp_path: Path, lost: int) -> None:
+    """When answers are lost with two requests under way, all is asked again, and the KI holds each once."""
+    rig = Rig(tmp_path, kind="serial", most_bytes=500)
+    for number in range(len(MATCHES)):
+        rig.match(number)
+    rig.start()
+    rig.run(0.2)
+    rig.link.lose_answers = lost
+    status = rig.run(300)
+    assert (status.state, status.waiting) == ("up", 0)
+    assert len(rig.ki.held()) == len(MATCHES)
+    rig.close()
+
+
+def test_what_was_asked_ahead_ends_with_the_table(tmp_path: Path) -> None:
+    """A table that stops with two requests under way leaves no task behind; its next start finishes."""
+    first = Rig(tmp_path, kind="serial", most_bytes=500)
+    for number in range(len(MATCHES)):
+        first.match(number)
+    first.start()
+    while first.link.under_way < 2:
+        first.run(0.01)
+    first.close()
+    assert first.link.under_way == 0
+    second = Rig(tmp_path, first.ki, incarnation=2, kind="serial", most_bytes=500)
+    second.start()
+    assert second.run(30).waiting == 0
+    assert len(second.ki.held()) == len(MATCHES)
+    second.close()

@@ -28,7 +28,7 @@ from heek.clock import MILLISECOND, SECOND, Clock, Duration, Instant
 from heek.errors import JournalError, LinkError, RecordError
 from heek.journal import Answered, Journal, JournalWriter, KiNotes, Pin, Result, Synced
 from heek.ki.agenda import Agenda, Ask
-from heek.ki.answers import Refused, SignedIn
+from heek.ki.answers import BatchAnswer, Refused, SignedIn
 from heek.ki.asking import Asking
 from heek.ki.claim import Enrolled, claim_key
 from heek.ki.enrolment import EVERY, Enrolment
@@ -103,6 +103,14 @@ class Reporter:
     """Gets the KI's wall clock, and the instant at which it showed that or little more."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """Results that were asked for while the ones before them were still under way."""
+
+    results: list[Result]
+    answer: asyncio.Task[BatchAnswer]
+
+
 class Reporting:
     """The table's reporting over one link. Made on the loop; `start` begins."""
 
@@ -137,6 +145,7 @@ class Reporting:
         self._enrolment = Enrolment(draw)
         self._outbox = Outbox(chance, who.clock.now(), 0)
         self._parcels = Parcels(MOST_RECORDS)
+        self._ahead: _Ahead | None = None
         self._pace = OfferPace()
         self._notes: KiNotes | None = None
         self._unsaved: Pin | None = None
@@ -183,6 +192,8 @@ class Reporting:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+        if self._ahead is not None:
+            self._ahead.answer.cancel()
         if isinstance(self._slow, ThreadPoolExecutor):
             self._slow.shutdown(wait=False, cancel_futures=True)
         await self._link.close()
@@ -349,6 +360,8 @@ class Reporting:
 
     async def _choose(self) -> list[Result]:
         """The results to send now."""
+        if self._ahead is not None:
+            return self._ahead.results
         parcels, most = self._parcels, self._most_bytes
         passed = list(parcels.passed)
         results = await self._ask_journal(lambda journal: journal.unsent(parcels.size, most, passed))
@@ -360,7 +373,47 @@ class Reporting:
         return results
 
     async def _report(self, results: list[Result]) -> None:
-        answer = await self._asking.records([each.cbor for each in results if each.cbor is not None])
+        ahead, self._ahead = self._ahead, None
+        asked = self._ask_for(results) if ahead is None else ahead.answer
+        try:
+            self._ahead = await self._ask_ahead(results)
+            answer = await asked
+            await self._keep(results, answer)
+        except asyncio.CancelledError:
+            asked.cancel()
+            raise
+        except Exception:
+            asked.cancel()
+            await self._drop_ahead()
+            raise
+
+    def _ask_for(self, results: list[Result]) -> asyncio.Task[BatchAnswer]:
+        records = [each.cbor for each in results if each.cbor is not None]
+        task = self._loop.create_task(self._asking.records(records))
+        # It may be that nobody looks at it any more.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return task
+
+    async def _ask_ahead(self, results: list[Result]) -> _Ahead | None:
+        """Of a backlog over a serial line the next ones, so that the wire is busy while the KI thinks.
+
+        Not while a record is looked for that does harm, nor over HTTP, where one question follows the other.
+        """
+        parcels, most = self._parcels, self._most_bytes
+        if self._kind != "serial" or parcels.suspects or parcels.size < MOST_RECORDS:
+            return None
+        besides = [*parcels.passed, *(each.match for each in results)]
+        following = await self._ask_journal(lambda journal: journal.unsent(parcels.size, most, besides))
+        return _Ahead(following, self._ask_for(following)) if following else None
+
+    async def _drop_ahead(self) -> None:
+        """What was asked ahead is asked again later; the KI says "duplicate" to it."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            # Not cancelled: that would end the line's session. Its answer comes soon, or the line is down.
+            await asyncio.wait([ahead.answer])
+
+    async def _keep(self, results: list[Result], answer: BatchAnswer) -> None:
         answers = []
         for result, said in zip(results, answer.answers, strict=True):
             if said.match not in (None, uuid.UUID(result.match).bytes):

@@ -43,6 +43,7 @@ def test_a_quick_run_writes_every_figure(tmp_path: Path, capsys: pytest.CaptureF
         "serial_backlog",
         "serial_backlog_two",
         "serial_backlog_real",
+        "serial_backlog_real_two",
         "serial_backlog_noisy",
         "serial_records",
         "serial_frame_cpu",

@@ -53,6 +53,8 @@ class Service:
     )
     go_on: threading.Event = field(default_factory=threading.Event)
     """No answer is given before this is set."""
+    hold: bytes | None = None
+    """The question that this is about; None: all of them."""
 
     def __post_init__(self) -> None:
         self.go_on.set()
@@ -79,7 +81,8 @@ def a_service(port: int | None = None) -> Iterator[Service]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             service.asked.append((self.path, self.headers["Content-Type"], body))
             service.came_via.append(self.headers["Via"])
-            service.go_on.wait(20)
+            if service.hold in (None, body):
+                service.go_on.wait(20)
             status, kind, said = service.reply(self.path, body)
             self.send_response(status)
             self.send_header("Content-Type", kind)
@@ -423,6 +426,15 @@ def test_many_tables_on_one_machine() -> None:
                     *(link.ask(Request.RECORDS, body) for link, body in zip(links, bodies, strict=True))
                 )
                 assert answers == [answer(path="/v1/records", body=body) for body in bodies]
+            # One whose question takes long is waited for by nobody else.
+            service.hold = b"slow"
+            service.go_on.clear()
+            slow = asyncio.ensure_future(links[0].ask(Request.RECORDS, b"slow"))
+            await until(lambda: service.asked[-1][2] == b"slow")
+            await asyncio.gather(*(link.ask(Request.RECORDS, b"quick") for link in links[1:]))
+            assert not slow.done()
+            service.go_on.set()
+            await slow
             for link in links:
                 assert link.status().counters["sessions"] == 1
                 await link.close()
@@ -439,11 +451,8 @@ def test_a_stuck_port_holds_up_no_other() -> None:
             names = [stuck, "/dev/ttyUSB987", waiting.gateway_end, good.gateway_end]
             gateways = [Gateway(name, BAUD, HttpLink(service.url), news=news) for name in names]
             thinking, link = SerialLink(waiting.table_end, BAUD), SerialLink(good.table_end, BAUD)
-            service.reply = lambda path, body: (
-                200,
-                "application/cbor",
-                answer(path=path, body=body, waited=body == b"slow" and service.go_on.wait(20)),
-            )
+            service.hold = b"slow"
+            service.go_on.clear()
             await until(lambda: thinking.status().up and link.status().up)
             question = asyncio.ensure_future(thinking.ask(Request.RECORDS, b"slow"))
             await until(lambda: any(body == b"slow" for _, _, body in service.asked))
@@ -454,6 +463,8 @@ def test_a_stuck_port_holds_up_no_other() -> None:
                 assert time.monotonic() - began < 20
             assert asked > 20
             assert "port missing" in gateways[1].status().text
+            assert not question.done()
+            service.go_on.set()
             await question
             await asyncio.gather(link.close(), thinking.close())
             await asyncio.gather(*(gateway.close() for gateway in gateways))
