@@ -138,6 +138,7 @@ class Reporting:
         self._most_bytes = most_bytes
         self._on_change = on_change
         self._slow = slow
+        self._own_slow: Executor | None = None
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
         self._agenda = Agenda(first_sight=first_sight)
@@ -194,8 +195,8 @@ class Reporting:
                 await self._task
         if self._ahead is not None:
             self._ahead.answer.cancel()
-        if isinstance(self._slow, ThreadPoolExecutor):
-            self._slow.shutdown(wait=False, cancel_futures=True)
+        if self._own_slow is not None:
+            self._own_slow.shutdown(wait=False, cancel_futures=True)
         await self._link.close()
 
     async def sign_in(self, player: str | None) -> SignedIn:
@@ -333,7 +334,7 @@ class Reporting:
 
     async def _work_out(self, code: str, nonce: bytes) -> bytes:
         if self._slow is None:
-            self._slow = ThreadPoolExecutor(1, "heek-claim")
+            self._slow = self._own_slow = ThreadPoolExecutor(1, "heek-claim")
         return await asyncio.wrap_future(
             self._slow.submit(claim_key, code, self._who.key.public, nonce), loop=self._loop
         )
@@ -389,10 +390,15 @@ class Reporting:
 
     def _ask_for(self, results: list[Result]) -> asyncio.Task[BatchAnswer]:
         records = [each.cbor for each in results if each.cbor is not None]
-        task = self._loop.create_task(self._asking.records(records))
+        task = self._loop.create_task(self._deliver(records))
         # It may be that nobody looks at it any more.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
+
+    async def _deliver(self, records: list[bytes]) -> BatchAnswer:
+        # A hundred signatures on a small Pi would hold the table's loop up for longer than a blink.
+        sealed = await self._ask_journal(lambda _: self._asking.sealed(records))
+        return await self._asking.records(sealed, len(records))
 
     async def _ask_ahead(self, results: list[Result]) -> _Ahead | None:
         """Of a backlog over a serial line the next ones, so that the wire is busy while the KI thinks.
