@@ -259,6 +259,17 @@ def test_what_is_asked_again_is_no_clone() -> None:
         assert saw(seen, 1, 3, 1, 60, 60) is None
 
 
+def test_a_number_that_does_not_rise_goes_on_with_nothing() -> None:
+    """Only a new question shows that an incarnation still lives, whatever clock an old one names."""
+    seen = Sightings()
+    for number, at in asks(0, 30, 3):
+        saw(seen, 1, number, 1, at)
+    for number, at in asks(100, 30, 3):
+        saw(seen, 2, number, 2, at)
+        assert saw(seen, 1, 3, 1, at + 20) is None
+    assert saw(seen, 1, 4, 1, 200) == bytes([2]) * 8
+
+
 def test_memory_of_incarnations_is_bounded() -> None:
     """A table that is started for ever takes no more room."""
     seen = Sightings()
