@@ -131,6 +131,10 @@ def open_database(folder: Path) -> sqlite3.Connection:
         _settle(db, file, had_data)
         if not had_data:
             _mark(marker)
+    except UnicodeDecodeError:
+        # Of the schema's own text, on its way into Python: no error of SQLite's.
+        close_as_it_is(db, file)
+        raise damaged(file, "it has a text that is no UTF-8") from None
     except sqlite3.Error as error:
         close_as_it_is(db, file)
         raise trouble(file, error) from None
