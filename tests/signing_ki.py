@@ -27,7 +27,16 @@ from heek.ki.envelope import Envelope, key_id, public_key, split_batch, verify_i
 from heek.ki.link import Request
 from heek.ki.record import decode_record
 from heek.ki.signed_answer import sign_answer
-from heek.ki.sync import News, SyncAnswer, SyncQuestion, digest, encode_sync_answer, is_from, read_question
+from heek.ki.sync import (
+    MARK_BYTES,
+    News,
+    SyncAnswer,
+    SyncQuestion,
+    digest,
+    encode_sync_answer,
+    is_from,
+    read_question,
+)
 
 PLAYER = "12345674"
 NEWS_AT_ONCE = 3
@@ -146,6 +155,7 @@ class SigningKi:
         return encode_sync_answer(
             SyncAnswer(
                 question.n,
+                len(self.questions).to_bytes(MARK_BYTES, "big"),
                 digest(self.held(question.table)),
                 {player: self.points[player] for player in question.players if player in self.points},
                 self.now_s,

@@ -145,8 +145,18 @@ def _as_played(world: World, held: Held, match: str) -> Record | None:
     for data in made:
         if _hash(data) == held.hashes[match]:
             return decode_record(data)
-    # A card that came back without its key has bound it to another one; who played and won is the same.
-    return decode_record(made[0]) if made and world.history.keys_lost else None
+    if not world.history.keys_lost:
+        return None
+    # A card that came back without its key has bound it to another one; who played and won is the same, and
+    # when. A clone may have played the match as well, to another end.
+    played = (decode_record(data) for data in made)
+    return next((each for each in played if _course(each) == _course(held.records[match])), None)
+
+
+def _course(record: Record) -> tuple[object, ...]:
+    """What neither another key nor an erasure changes."""
+    seats = tuple((each.seat, each.kind, each.stake, each.delta) for each in record.seats)
+    return record.match, seats, record.winner, record.rounds, record.t
 
 
 def _rest(world: World, cards: list[Card], held: Held) -> Iterator[str]:
@@ -236,7 +246,8 @@ def _findings(world: World, cards: list[Card], held: Held) -> Iterator[str]:
         if told and not branched and not world.history.ki_put_back:
             yield f"the KI tells of a rewind or fork of the key {key.hex()}, and there was none"
         missing = len(set(follow[key]) - whole - {ROOT})
-        if found["gap"] != missing:
+        # Of a key that its table has lost nobody says any more that nothing waits.
+        if keys[key] and found["gap"] != missing:
             yield f"the KI tells of {found['gap']} gaps of the key {key.hex()}, and there are {missing}"
         if found["clone"] and not cloned:
             yield f"the KI tells of a clone of the key {key.hex()}, and there is none"

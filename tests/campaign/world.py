@@ -38,8 +38,9 @@ SETTLED_S: Final = 4 * 3600.0
 """After healing everything must have come to rest within this."""
 REST_S: Final = 40.0
 """It has come to rest when for so long nothing was offered."""
-QUIET_S: Final = 40.0
-"""And stay at rest for so long."""
+QUIET_S: Final = 55.0
+"""And stay at rest for so long; in both together each table asks three times how things stand, which is what
+two of them need to show that they live at once."""
 
 
 @dataclass
@@ -253,7 +254,7 @@ class World(Worldly):
         place = len(self.tables)
         if place >= len(self._cables):
             return
-        clone = self._table(place, image, f"{table.name}-clone-{place}")
+        clone = self._table(place, image, f"{table.name.partition('-clone')[0]}-clone-{place + 1}")
         self.history.clones[clone.name] = table.name
         self.tables.append(clone)
         self._plug_gateways()

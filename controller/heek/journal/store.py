@@ -286,8 +286,13 @@ class Journal(KeptRecords):
         """Write down, in one transaction, how the KI says that things stand for the key of this id.
 
         Raises JournalError if it cannot be written: then nothing of it is, and the KI is asked again. What
-        says nothing new writes nothing: a table asks all day.
+        says nothing new writes nothing: a table asks all day. What the card still owes of earlier answers is
+        written before, if it takes it.
         """
+        if self._held.owed() and not self._held.results:
+            # No other answer may come for days that they could be written with.
+            with contextlib.suppress(JournalError):
+                self._acknowledge([], {})
         if not self._says_anything_new(synced, key):
             return Acknowledged({}, self.waiting())
         with self._transaction():
