@@ -215,6 +215,23 @@ def test_a_ki_that_no_longer_has_its_news_is_asked_from_the_first_one(rig: Rig) 
     assert list(rig.ask(lambda journal: journal.voids()).values()) == ["anew"]
 
 
+def test_what_a_restored_ki_tells_under_a_number_that_was_heard_is_heard(rig: Rig) -> None:
+    """An operator acts on the restored ledger before the table asks: only the mark tells them apart."""
+    rig.start()
+    first, second = play(rig, range(2))
+    rig.run(2)
+    backup = rig.ki.backup()
+    rig.ki.tell(rig.key.id, "voided", match=first, reason="lost")
+    rig.run(31)
+    rig.ki.restore(backup)
+    rig.ki.tell(rig.key.id, "voided", match=second, reason="instead")
+    rig.run(31)
+    assert rig.ask(lambda journal: list(journal.voids().values())) == ["instead"]
+    asked = len(rig.ki.questions)
+    rig.run(31)
+    assert [question.news for question in rig.ki.questions[asked:]] == [1]
+
+
 def test_an_answer_about_another_question_changes_nothing(rig: Rig) -> None:
     """What was recorded and is played again is signed, but for another question: it is not believed."""
     rig.start()

@@ -454,6 +454,7 @@ class Reporting:
             holds=notes.holds,
             waiting=notes.waiting,
             news=notes.news,
+            mark=notes.mark,
             players=tuple(dict.fromkeys([*who.players(), *recent]))[:MOST_PLAYERS],
         )
         answer = await self._asking.sync(question)
@@ -468,28 +469,26 @@ class Reporting:
         self._outbox.waiting = kept.waiting
         self._tell(answer.points, kept.deltas)
         self._see(await self._read_notes())
-        return (
-            synced.offer or synced.news_anew or (bool(synced.news) and answer.newest > synced.news[-1].number)
-        )
+        # Only if they went on: a KI that begins at the first one each time is asked with a pause.
+        told = synced.news[-1].number if synced.news else 0
+        return synced.offer or notes.news < told < answer.newest
 
     def _synced(self, notes: KiNotes, answer: SyncAnswer) -> Synced:
         before = Settlement(notes.settled, notes.offered)
         if notes.waiting:
             # Nobody can tell whether what waits is in what the KI holds.
-            after, offer, lost = before, False, False
+            after, offer = before, False
         else:
             compared = compare(before, answer.holds, notes.holds)
             may = not compared.offer or self._pace.may(compared, self._now())
-            after, offer, lost = compared.after if may else before, compared.offer and may, compared.lost
-        # A KI that was put back from a backup may by now have told others, under the numbers that we have.
-        anew = notes.news > 0 and (answer.newest < notes.news or (offer and lost))
+            after, offer = compared.after if may else before, compared.offer and may
         return Synced(
             answer.points,
-            () if anew else tuple(kept_news(each) for each in answer.news),
+            tuple(kept_news(each) for each in answer.news),
             after.settled,
             after.offered,
             offer,
-            anew,
+            news_anew=answer.after != notes.news,
         )
 
     # What is known

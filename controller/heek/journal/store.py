@@ -19,6 +19,7 @@ from heek.journal.kept import KeptRecords
 from heek.journal.ki_notes import UNANSWERED, digest_of, joined
 from heek.journal.lock import FolderLock
 from heek.journal.records import (
+    NO_MARK,
     NO_MATCHES,
     Acknowledged,
     Answered,
@@ -237,14 +238,15 @@ class Journal(KeptRecords):
     def ki_notes(self, key: bytes) -> KiNotes:
         """What there is of the KI, for a table that has this key id."""
         rows = self._rows(
-            "SELECT news, settled_count, settled_xor, offered_count, offered_xor FROM ki WHERE key = ?",
+            "SELECT news, mark, settled_count, settled_xor, offered_count, offered_xor FROM ki WHERE key = ?",
             (key,),
         )
-        news, *four = rows[0] if rows else (0, *NO_MATCHES, None, None)
+        news, mark, *four = rows[0] if rows else (0, NO_MARK, *NO_MATCHES, None, None)
         strange = self._rows("SELECT count(*) FROM news WHERE understood = 0")[0][0]
         return KiNotes(
             pin=self.pin(),
             news=news,
+            mark=bytes(mark),
             strange_news=strange,
             settled=(four[0], bytes(four[1])),
             offered=None if four[2] is None else (four[2], bytes(four[3])),

@@ -11,14 +11,19 @@ as it asks, let the KI say when a match was that had no wall clock to go by. The
 
 What comes down are **news**, numbered from 1 for each table without gaps, kept for ever and told from the
 number that the table has on: told twice they change nothing. A kind that a table does not know yet is kept
-and counted, and does nothing. Everything in the answer is signed by the service (`heek.ki.signed_answer`),
-and bound to the very question, so nothing old can be played again.
+and counted, and does nothing. Each has a **mark**, drawn when it was told first, and the table names that of
+its newest. A ledger that was put back from a copy may tell other news under numbers that the table has heard;
+it does not know the mark then, and tells everything from 1 again, in place of what the table has. One mark is
+enough: news are only added, so whoever has the newest by its mark has all that came before it. It is drawn,
+and no hash, because what an erased player was called must leave no trace. Everything in the answer is signed
+by the service (`heek.ki.signed_answer`), and bound to the very question, so nothing old can be played again.
 
 On the wire. Question: `v` 1, `table` (key id), `name`, `inc`, `n`, `boot`, `mono_ms`, `holds` (count, xor),
-`waiting`, `news` (the highest number that is kept), `players` (KI numbers whose points are wanted), `sig`:
-the table's signature over "heek-sync-1" and the map without it. Answer: `ki` 1, `n` (of the question),
-`holds`, `points`, `now_s` (the KI's wall clock), `news` (a list of [number, kind, fields]), `newest` (the
-highest number there is).
+`waiting`, `news` (the highest number that is kept), `mark` (of that; zeros if there is none), `players` (KI
+numbers whose points are wanted), `sig`: the table's signature over "heek-sync-1" and the map without it.
+Answer: `ki` 1, `n` (of the question), `holds`, `points`, `now_s` (the KI's wall clock), `news` (a list of
+[number, kind, fields, mark]), `newest` (the highest number there is), `after` (the number that they go on
+from: the question's, or 0 if they take the place of what the table has).
 """
 
 from __future__ import annotations
@@ -39,6 +44,9 @@ MOST_PLAYERS: Final = 50
 MOST_NEWS: Final = 100
 """In one answer; the table asks on at once."""
 MOST_NEWS_BYTES: Final = 32 * 1024
+MARK_BYTES: Final = 8
+NO_MARK: Final = bytes(MARK_BYTES)
+"""Of no news at all."""
 
 VOIDED: Final = "voided"
 """Fields `match` (16 bytes), `reason`: an operator has declared the match void."""
@@ -69,6 +77,8 @@ class SyncQuestion:
     waiting: int
     news: int
     players: tuple[str, ...] = ()
+    mark: bytes = NO_MARK
+    """Of the news with that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +88,7 @@ class News:
     number: int
     kind: str
     fields: Mapping[str, Any]
+    mark: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,8 @@ class SyncAnswer:
     now_s: int
     news: tuple[News, ...]
     newest: int
+    after: int
+    """The number that the news go on from; 0 though the table has some: what it has counts no more."""
 
 
 def digest(matches: Iterable[bytes]) -> Holds:
@@ -125,6 +138,7 @@ def encode_question(question: SyncQuestion, seed: bytes) -> bytes:
         "holds": list(question.holds),
         "waiting": question.waiting,
         "news": question.news,
+        "mark": question.mark,
         "players": list(question.players),
     }
     value["sig"] = sign(CONTEXT + cbor.encode(value), seed)
@@ -138,16 +152,18 @@ def read_question(body: bytes) -> tuple[SyncQuestion, bytes, bytes]:
         case {
             "v": 1, "table": bytes(table), "name": str(name), "inc": bytes(inc), "n": int(n),
             "boot": str(boot), "mono_ms": int(mono_ms), "holds": [int(count), bytes(xor)],
-            "waiting": int(waiting), "news": int(news), "players": list(players), "sig": bytes(signature),
+            "waiting": int(waiting), "news": int(news), "mark": bytes(mark), "players": list(players),
+            "sig": bytes(signature),
         }:  # fmt: skip
-            fits = (len(table), len(inc), len(xor), len(signature)) == (KEY_ID_BYTES, 8, 16, 64)
+            sizes = (len(table), len(inc), len(xor), len(mark), len(signature))
+            fits = sizes == (KEY_ID_BYTES, 8, 16, MARK_BYTES, 64)
             sane = min(count, waiting, news) >= 0 and max(n, count, waiting, news) < 1 << 53 and n >= 1
             named = 0 < len(name) <= 24 and name.isprintable() and 0 < len(boot) <= 64 and boot.isprintable()
             known = len(players) <= MOST_PLAYERS and all(map(is_ki_number, players))
             if fits and sane and named and known and abs(mono_ms) < 1 << 53:
                 unsigned = {key: each for key, each in value.items() if key != "sig"}
                 question = SyncQuestion(
-                    table, name, inc, n, boot, mono_ms, (count, xor), waiting, news, tuple(players)
+                    table, name, inc, n, boot, mono_ms, (count, xor), waiting, news, tuple(players), mark
                 )
                 return question, CONTEXT + cbor.encode(unsigned), signature
     raise RecordError("is no question of a table how things stand")
@@ -167,8 +183,9 @@ def encode_sync_answer(answer: SyncAnswer) -> bytes:
             "holds": list(answer.holds),
             "points": dict(answer.points),
             "now_s": answer.now_s,
-            "news": [[each.number, each.kind, dict(each.fields)] for each in answer.news],
+            "news": [[each.number, each.kind, dict(each.fields), each.mark] for each in answer.news],
             "newest": answer.newest,
+            "after": answer.after,
         }
     )
 
@@ -176,24 +193,27 @@ def encode_sync_answer(answer: SyncAnswer) -> bytes:
 def read_sync_answer(value: Mapping[str, Any], asked: SyncQuestion) -> SyncAnswer:
     """The answer to what was asked; `value` is the map as `heek.ki.answers` reads it. Raises LinkError.
 
-    News must go on from the number that we have, one by one: nothing else here has an order that matters.
+    News must go on from the number that we have, or from 0, one by one: nothing else here has an order that
+    matters.
     """
     match value:
         case {
             "n": n, "holds": [count, bytes(xor)], "points": dict(points), "now_s": now_s,
-            "news": list(told), "newest": newest,
-        } if len(xor) == 16 and all(map(is_number, (n, count, now_s, newest))):  # fmt: skip
+            "news": list(told), "newest": newest, "after": after,
+        } if len(xor) == 16 and all(map(is_number, (n, count, now_s, newest, after))):  # fmt: skip
             if n != asked.n:
                 raise LinkError("the KI answered another question than was asked")
-            news = tuple(_news(each, asked.news + place) for place, each in enumerate(told, start=1))
-            return SyncAnswer(n, (count, xor), _points(points), now_s, news, newest)
+            if after not in (0, asked.news):
+                raise LinkError(f"the KI's news go on from number {after}, which was not asked for")
+            news = tuple(_news(each, after + place) for place, each in enumerate(told, start=1))
+            return SyncAnswer(n, (count, xor), _points(points), now_s, news, newest, after)
     raise LinkError("the KI's answer does not say how things stand; are both of the same version?")
 
 
 def _news(value: Any, number: int) -> News:
     match value:
-        case [int(found), str(kind), dict(fields)] if found == number:
-            return News(number, kind, fields)
+        case [int(found), str(kind), dict(fields), bytes(mark)] if (found, len(mark)) == (number, MARK_BYTES):
+            return News(number, kind, fields, mark)
     raise LinkError(f"the KI's news do not go on with number {number}")
 
 

@@ -133,7 +133,8 @@ class StoryKi:
                 {player: self.points(player) for player in question.players},
                 round(self._wall_s()),
                 (),
-                0,
+                newest=0,
+                after=question.news,
             )
         )
 
