@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from heek.errors import BatchRefused, JournalDamaged, JournalError
 from heek.journal import ki_notes
@@ -125,14 +125,57 @@ class Journal(KeptRecords):
     ) -> None:
         super().__init__(db, file)
         self._lock = lock
-        self.salvaged: Final = salvaged
-        """What came over of a damaged journal at this opening; None: it was sound."""
+        self.salvaged = salvaged
+        """What came over of a damaged journal at this opening or since; None: it was sound."""
+        self.usable = True
+        """False after a `begin_anew` that failed: nothing can be read or written until one succeeds."""
+        self._damage = ""
+        self._aside = False
         # None: not known, ask the file.
         self._last: int | None = None
         self._sync: bool | None = None
         self._deltas: dict[str, int] | None = None
         self._holds: tuple[bytes, Digest] | None = None
         self._held = Held()
+
+    def begin_anew(self, reason: str, last_seq: int) -> None:
+        """Set the file aside, which has turned out damaged, and go on in a new one with what can be read.
+
+        What is held stays held. The events go on from `last_seq`. Raises JournalError if the card does not
+        take what has to be written: then all is there; try this again, or the next start does it.
+        """
+        folder = self.file.parent
+        self._roll_back()
+        if self.usable:
+            self.usable, self._damage = False, reason
+            with contextlib.suppress(sqlite3.Error):
+                close_as_it_is(self._db, self.file)
+        if not self._aside:
+            salvaged = (
+                finish(folder, last_seq) if unfinished(folder) else set_aside(folder, self._damage, last_seq)
+            )
+            self.salvaged, self._aside = salvaged, True
+        self._db = open_database(folder)
+        self._last = self._sync = self._deltas = self._holds = None
+        self.usable, self._aside = True, False
+
+    def _expect_usable(self) -> None:
+        if not self.usable:
+            raise JournalDamaged(
+                f"{self.file}: is damaged and could not be set aside yet; make room on the card, or see to it"
+            )
+
+    def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        self._expect_usable()
+        return super()._rows(query, values)
+
+    def there(self, matches: Collection[str]) -> set[str]:
+        """Those of these matches whose results are in the file."""
+        rows = self._rows(
+            "SELECT match FROM results WHERE match IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(matches)),),
+        )
+        return {match for (match,) in rows}
 
     def hold(self, results: Sequence[Result]) -> None:
         """These could not be written yet; they are sent all the same, and answers to them kept."""
@@ -377,6 +420,7 @@ class Journal(KeptRecords):
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         """All of what is done in it, on the card, or nothing; raises JournalError."""
+        self._expect_usable()
         try:
             if self._sync is not True:
                 self._db.execute("PRAGMA synchronous = FULL")
@@ -399,6 +443,7 @@ class Journal(KeptRecords):
         written (full, read-only, broken, locked): to try the same batch again may help. Either way
         nothing of it is in the journal.
         """
+        self._expect_usable()
         last = self.last_seq()
         for place, entry in enumerate(batch.entries, start=1):
             if entry.seq != last + place:
