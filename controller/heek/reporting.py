@@ -35,7 +35,7 @@ from heek.ki.enrolment import EVERY, Enrolment
 from heek.ki.link import Link
 from heek.ki.outbox import CHECK, Outbox
 from heek.ki.parcels import Parcels
-from heek.ki.settlement import OfferPace, Settlement, compare, words
+from heek.ki.settlement import MOST_WAITING, OfferPace, Settlement, compare, words
 from heek.ki.sync import MOST_PLAYERS, SyncAnswer, SyncQuestion
 from heek.ki.table_key import TableKey
 from heek.told_news import kept_news
@@ -154,6 +154,8 @@ class Reporting:
         self._told: dict[str, int] | None = None
         """What the table was told of points, or read in the journal."""
         self._n = 0
+        self._synced_at = who.clock.now()
+        """When it was last asked how things stand."""
         self._last_wall_s: float | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -247,6 +249,12 @@ class Reporting:
             self._see(notes)
             if self._agenda.pinned and not self._agenda.claiming and not self._parcels.probe:
                 results = await self._choose()
+            if results and self._ahead is None and self._now() - self._synced_at >= CHECK:
+                # A KI that does not take what it is sent may have been put back from a backup all the same.
+                # First and beside it, so that the pace at which it is tried stays what it is.
+                results, chosen = [], results
+                await self._sync(notes)
+                results = chosen
             ask = self._agenda.next(waiting=bool(results))
             next_in = await self._carry_out(ask, results, notes)
         except Refused as refused:
@@ -442,7 +450,13 @@ class Reporting:
     async def _sync(self, notes: KiNotes) -> bool:
         """Ask how things stand, and keep it; whether there is more to ask at once."""
         who, now = self._who, self._now()
-        recent = await self._ask_journal(lambda journal: journal.recent_players(MOST_PLAYERS))
+        self._synced_at = now
+        recent, waiting = await self._ask_journal(
+            lambda journal: (
+                journal.recent_players(MOST_PLAYERS),
+                journal.unanswered(who.key.id, MOST_WAITING + 1) if notes.waiting else [],
+            )
+        )
         self._n += 1
         question = SyncQuestion(
             table=who.key.id,
@@ -459,7 +473,7 @@ class Reporting:
         )
         answer = await self._asking.sync(question)
         who.tell_time(answer.now_s, now)
-        synced = self._synced(notes, answer)
+        synced = self._synced(notes, answer, waiting)
         kept = await self._ask_journal(lambda journal: journal.sync(synced, who.key.id))
         if synced.offer:
             self._pace.begun(self._now())
@@ -473,15 +487,12 @@ class Reporting:
         told = synced.news[-1].number if synced.news else 0
         return synced.offer or notes.news < told < answer.newest
 
-    def _synced(self, notes: KiNotes, answer: SyncAnswer) -> Synced:
+    def _synced(self, notes: KiNotes, answer: SyncAnswer, waiting: list[str]) -> Synced:
         before = Settlement(notes.settled, notes.offered)
-        if notes.waiting:
-            # Nobody can tell whether what waits is in what the KI holds.
-            after, offer = before, False
-        else:
-            compared = compare(before, answer.holds, notes.holds)
-            may = not compared.offer or self._pace.may(compared, self._now())
-            after, offer = compared.after if may else before, compared.offer and may
+        ids = [uuid.UUID(each).bytes for each in waiting]
+        compared = compare(before, answer.holds, notes.holds, ids)
+        offer = compared.offer and self._pace.may(compared, self._now())
+        after = before if compared.offer and not offer else compared.after
         return Synced(
             answer.points,
             tuple(kept_news(each) for each in answer.news),

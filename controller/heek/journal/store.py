@@ -262,6 +262,16 @@ class Journal(KeptRecords):
             chosen.append(each)
         return chosen
 
+    def unanswered(self, key: bytes, limit: int) -> list[str]:
+        """At most so many matches of this key id that the KI has not answered for."""
+        rows = self._rows(
+            "SELECT match FROM outbox JOIN results USING(match) WHERE state = 'waiting'"
+            " AND key = ? AND cbor IS NOT NULL LIMIT ?",
+            (key, limit),
+        )
+        held = [each.match for each in self._held.waiting() if each.key == key and each.cbor is not None]
+        return [match for (match,) in rows if match not in self._held.answers][:limit] + held[:limit]
+
     def write_cbor(self, results: Sequence[Result]) -> None:
         """Give results their bytes for the KI and the key id in them; raises JournalError if it cannot be."""
         with self._transaction():
