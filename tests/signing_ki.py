@@ -59,6 +59,8 @@ class SigningKi:
     refusals: dict[Request, tuple[str, int | None]] = field(default_factory=dict)
     """What it refuses, with what code."""
     now_s: int = 1_900_000_000
+    marks: int = 0
+    """So many news were marked; not on its disk, since a mark that was drawn never comes again."""
     on_batch: Callable[[list[bytes]], None] | None = None
     """Looks at the matches of each batch before they are taken; may raise."""
 
@@ -85,7 +87,8 @@ class SigningKi:
     def tell(self, table: bytes, kind: str, **fields: Any) -> None:
         """Have something to tell that table."""
         told = self.disk["news"].setdefault(table, [])
-        told.append(News(len(told) + 1, kind, fields))
+        self.marks += 1
+        told.append(News(len(told) + 1, kind, fields, self.marks.to_bytes(MARK_BYTES, "big")))
 
     def answer(self, request: Request, body: bytes) -> bytes:
         if request in self.refusals:
@@ -152,6 +155,10 @@ class SigningKi:
         assert is_from(signed, signature, public)
         self.questions.append(question)
         news = self.disk["news"].get(question.table, [])
+        known = question.news == 0 or question.mark in [
+            each.mark for each in news if each.number == question.news
+        ]
+        after = question.news if known else 0
         return encode_sync_answer(
             SyncAnswer(
                 question.n,
@@ -159,8 +166,9 @@ class SigningKi:
                 digest(self.held(question.table)),
                 {player: self.points[player] for player in question.players if player in self.points},
                 self.now_s,
-                tuple(news[question.news : question.news + NEWS_AT_ONCE]),
+                tuple(news[after : after + NEWS_AT_ONCE]),
                 len(news),
+                after,
             )
         )
 

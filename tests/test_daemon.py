@@ -38,7 +38,7 @@ from heek.simulator.virtual_loop import VirtualLoop
 from heek.stations.gpio import Board
 from heek.stations.lamps import Pattern
 from heek.stations.mock_pins import TableFactory
-from tests.journal.damage import season
+from tests.journal.damage import overwrite, root, season
 
 pytestmark = pytest.mark.filterwarnings("ignore:Image.Image.getdata is deprecated")
 
@@ -527,6 +527,28 @@ def test_a_damaged_journal_is_set_aside_and_told(
     assert (table.config.table.state_dir / "damaged-1" / "journal.sqlite3").read_bytes() == damage
     again = rig()
     assert again.daemon.shown.journal == ()
+
+
+def test_a_page_that_breaks_while_the_table_runs_is_told_and_nothing_stops(rig: Callable[..., Rig]) -> None:
+    """The match goes on into a new journal, everything is saved, and log, OLED and page say why."""
+    table = rig(ahyoheek__countdown_s=1, ahyoheek__reveal_s=0.5)
+    table.match()
+    folder = table.config.table.state_dir
+    table.daemon.journal.ask(lambda journal: journal.checkpoint()).result()
+    overwrite(folder, root(folder, "events"))
+    table.daemon.journal.ask(lambda journal: journal._db.execute("PRAGMA shrink_memory")).result()
+    table.run(90.0)
+    (sentence,) = table.daemon.shown.journal
+    assert "damaged-1" in sentence
+    assert not table.daemon.shown.not_saving
+    table.daemon.abandon()
+    with open_journal(folder) as journal:
+        assert journal.verify() == []
+        kept = [json.loads(each.body) for each in journal.events()]
+    assert kept[0]["event"] == "journal_salvaged"
+    # The number of the last event that the old journal has: that of the next was given already.
+    assert kept[1:] == table.lines[kept[0]["seq"] :]
+    assert "match_void" in {each["event"] for each in kept}
 
 
 def test_a_log_that_somebody_holds_is_told(

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heek.ki.answers import RecordAnswer, Verdict
+from heek.errors import LinkError
+from heek.ki.answers import RecordAnswer, Verdict, encode_refusal
 from heek.ki.link import Request
-from heek.ki.sync import difference, digest
+from heek.ki.sync import NOTHING, difference, digest
 from tests.reporting_rig import Rig, a_numbered_match
 from tests.signing_ki import PLAYER, SigningKi
 
@@ -78,6 +79,73 @@ def test_a_ki_put_back_twice_loses_nothing_in_the_middle_of_the_offer(tmp_path: 
     assert (status.waiting, status.trouble) == (0, ())
     assert set(matches) < set(rig.ki.held())
     rig.close()
+
+
+@pytest.mark.parametrize("how", ["refused", "unanswered"])
+def test_a_ki_put_back_is_noticed_though_one_record_does_harm(rig: Rig, how: str) -> None:
+    """It waits for ever, and the rest is compared, offered and taken all the same, once."""
+    rig.start()
+    play(rig, range(3))
+    rig.run(5)
+    backup = rig.ki.backup()
+    matches = play(rig, range(3, 8))
+    rig.run(5)
+    harmful: list[bytes] = []
+
+    def answer(request: Request, body: bytes) -> bytes:
+        if any(match in body for match in harmful):
+            if how == "unanswered":
+                raise LinkError("it fell over")
+            return encode_refusal("malformed")
+        return rig.ki.answer(request, body)
+
+    rig.link.instead = answer
+    harmful += play(rig, range(8, 9))
+    assert rig.run(300).waiting == 1
+    rig.ki.restore(backup)
+    asked = len(rig.link.asked)
+    status = rig.run(900)
+    assert (status.waiting, set(matches) < set(rig.ki.held()), len(rig.ki.held())) == (1, True, 8)
+    assert rig.notes().holds == digest(rig.ki.held())
+    # The batches of the offer, and the one that does harm now and then: what is not answered more often.
+    sent = rig.link.requests[asked:].count(Request.RECORDS)
+    assert sent <= (20 if how == "refused" else 600)
+    harmful.clear()
+    assert rig.run(700).waiting == 0
+    assert len(rig.ki.held()) == 9
+    assert rig.notes().settled == NOTHING
+
+
+def test_an_answer_that_was_lost_is_no_difference(rig: Rig) -> None:
+    """The KI holds what waits, does not say so for a while, and nothing is offered for that."""
+    rig.start()
+    play(rig, range(3))
+    rig.run(5)
+    rig.link.lose_answers = 1
+    (match,) = play(rig, range(3, 4))
+    rig.run(0.5)
+    assert match in rig.ki.held()
+    rig.ki.refusals = {Request.RECORDS: ("busy", None)}
+    asked = len(rig.ki.questions)
+    status = rig.run(600)
+    assert status.waiting == 1
+    assert len(rig.ki.questions) - asked >= 4
+    assert rig.notes().offered is None
+    rig.ki.refusals = {}
+    assert rig.run(200).waiting == 0
+    assert len(rig.ki.held()) == 4
+
+
+def test_a_ki_that_refuses_all_records_is_asked_how_things_stand(rig: Rig) -> None:
+    """A backlog that it does not take hides no restore, nor is it sent more often for that."""
+    rig.start()
+    rig.run(1)
+    rig.ki.refusals = {Request.RECORDS: ("busy", 20)}
+    play(rig, range(40))
+    asked, began = len(rig.ki.questions), len(rig.link.asked)
+    assert rig.run(1200).waiting == 40
+    assert len(rig.ki.questions) - asked >= 10
+    assert rig.link.requests[began:].count(Request.RECORDS) <= 60
 
 
 def test_a_ki_put_back_before_the_table_was_known_is_introduced_to_it_again(rig: Rig) -> None:
@@ -213,6 +281,23 @@ def test_a_ki_that_no_longer_has_its_news_is_asked_from_the_first_one(rig: Rig) 
     rig.ki.tell(rig.key.id, "voided", match=second, reason="anew")
     rig.run(62)
     assert list(rig.ask(lambda journal: journal.voids()).values()) == ["anew"]
+
+
+def test_what_a_restored_ki_tells_under_a_number_that_was_heard_is_heard(rig: Rig) -> None:
+    """An operator acts on the restored ledger before the table asks: only the mark tells them apart."""
+    rig.start()
+    first, second = play(rig, range(2))
+    rig.run(2)
+    backup = rig.ki.backup()
+    rig.ki.tell(rig.key.id, "voided", match=first, reason="lost")
+    rig.run(31)
+    rig.ki.restore(backup)
+    rig.ki.tell(rig.key.id, "voided", match=second, reason="instead")
+    rig.run(31)
+    assert rig.ask(lambda journal: list(journal.voids().values())) == ["instead"]
+    asked = len(rig.ki.questions)
+    rig.run(31)
+    assert [question.news for question in rig.ki.questions[asked:]] == [1]
 
 
 def test_an_answer_about_another_question_changes_nothing(rig: Rig) -> None:

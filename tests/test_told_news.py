@@ -36,8 +36,9 @@ PLAYER = "12345674"
 )
 def test_what_news_are_about(kind: str, fields: dict[str, Any], about: str | None, text: str) -> None:
     """Match or player and words; about nothing where a field is missing or is not what it should be."""
-    kept = kept_news(News(7, kind, fields))
+    kept = kept_news(News(7, kind, fields, b"12345678"))
     assert (kept.number, kept.kind, kept.about, kept.text) == (7, kind, about, text)
+    assert kept.mark == b"12345678"
 
 
 _VALUE = st.recursive(
@@ -53,7 +54,7 @@ _VALUE = st.recursive(
 )
 def test_whatever_is_told_can_be_kept(kind: str, fields: dict[str, Any]) -> None:
     """Any fields become JSON and bounded words; nothing that is signed by the KI stops the table."""
-    kept = kept_news(News(1, kind, fields))
+    kept = kept_news(News(1, kind, fields, bytes(8)))
     assert isinstance(json.loads(kept.body), dict)
     assert len(kept.text) <= MOST_TEXT
     assert kept.text.isprintable()

@@ -220,7 +220,7 @@ class Daemon:
             self._key, config.table.name, bytes.fromhex(self._incarnation), world.boot, newest
         )
         self._view = self._table.view
-        salvaged = self._writer.salvaged
+        self._salvaged = salvaged = self._writer.salvaged
         self._views = CommittedViews(
             self._view, lambda: self._writer.status, () if salvaged is None else (salvaged.sentence,)
         )
@@ -408,6 +408,9 @@ class Daemon:
         if settled:
             self._settled_at, self._waits = None, 0
         self._table.renew(now, self._seq + 1)
+        if (salvaged := self._writer.salvaged) is not None and salvaged is not self._salvaged:
+            self._salvaged = salvaged
+            self._views.tell(salvaged.sentence)
         self._views.advance(now, self._awake_since)
         self._tidy(now)
         self._arm(now, self._painting.paint(self._views.shown, now))

@@ -35,7 +35,7 @@ from heek.ki.enrolment import EVERY, Enrolment
 from heek.ki.link import Link
 from heek.ki.outbox import CHECK, Outbox
 from heek.ki.parcels import Parcels
-from heek.ki.settlement import OfferPace, Settlement, compare, words
+from heek.ki.settlement import MOST_WAITING, OfferPace, Settlement, compare, words
 from heek.ki.sync import MOST_PLAYERS, SyncAnswer, SyncQuestion
 from heek.ki.table_key import TableKey
 from heek.told_news import kept_news
@@ -156,6 +156,8 @@ class Reporting:
         self._n = 0
         self._heard = b""
         """The mark of the KI's last answer how things stand."""
+        self._synced_at = who.clock.now()
+        """When it was last asked how things stand."""
         self._last_wall_s: float | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -249,6 +251,12 @@ class Reporting:
             self._see(notes)
             if self._agenda.pinned and not self._agenda.claiming and not self._parcels.probe:
                 results = await self._choose()
+            if results and self._ahead is None and self._now() - self._synced_at >= CHECK:
+                # A KI that does not take what it is sent may have been put back from a backup all the same.
+                # First and beside it, so that the pace at which it is tried stays what it is.
+                results, chosen = [], results
+                await self._sync(notes)
+                results = chosen
             ask = self._agenda.next(waiting=bool(results))
             next_in = await self._carry_out(ask, results, notes)
         except Refused as refused:
@@ -444,7 +452,13 @@ class Reporting:
     async def _sync(self, notes: KiNotes) -> bool:
         """Ask how things stand, and keep it; whether there is more to ask at once."""
         who, now = self._who, self._now()
-        recent = await self._ask_journal(lambda journal: journal.recent_players(MOST_PLAYERS))
+        self._synced_at = now
+        recent, waiting = await self._ask_journal(
+            lambda journal: (
+                journal.recent_players(MOST_PLAYERS),
+                journal.unanswered(who.key.id, MOST_WAITING + 1) if notes.waiting else [],
+            )
+        )
         self._n += 1
         question = SyncQuestion(
             table=who.key.id,
@@ -457,12 +471,13 @@ class Reporting:
             holds=notes.holds,
             waiting=notes.waiting,
             news=notes.news,
+            mark=notes.mark,
             players=tuple(dict.fromkeys([*who.players(), *recent]))[:MOST_PLAYERS],
         )
         answer = await self._asking.sync(question)
         self._heard = answer.mark
         who.tell_time(answer.now_s, now)
-        synced = self._synced(notes, answer)
+        synced = self._synced(notes, answer, waiting)
         kept = await self._ask_journal(lambda journal: journal.sync(synced, who.key.id))
         if synced.offer:
             self._pace.begun(self._now())
@@ -472,28 +487,23 @@ class Reporting:
         self._outbox.waiting = kept.waiting
         self._tell(answer.points, kept.deltas)
         self._see(await self._read_notes())
-        return (
-            synced.offer or synced.news_anew or (bool(synced.news) and answer.newest > synced.news[-1].number)
-        )
+        # Only if they went on: a KI that begins at the first one each time is asked with a pause.
+        told = synced.news[-1].number if synced.news else 0
+        return synced.offer or notes.news < told < answer.newest
 
-    def _synced(self, notes: KiNotes, answer: SyncAnswer) -> Synced:
+    def _synced(self, notes: KiNotes, answer: SyncAnswer, waiting: list[str]) -> Synced:
         before = Settlement(notes.settled, notes.offered)
-        if notes.waiting:
-            # Nobody can tell whether what waits is in what the KI holds.
-            after, offer, lost = before, False, False
-        else:
-            compared = compare(before, answer.holds, notes.holds)
-            may = not compared.offer or self._pace.may(compared, self._now())
-            after, offer, lost = compared.after if may else before, compared.offer and may, compared.lost
-        # A KI that was put back from a backup may by now have told others, under the numbers that we have.
-        anew = notes.news > 0 and (answer.newest < notes.news or (offer and lost))
+        ids = [uuid.UUID(each).bytes for each in waiting]
+        compared = compare(before, answer.holds, notes.holds, ids)
+        offer = compared.offer and self._pace.may(compared, self._now())
+        after = before if compared.offer and not offer else compared.after
         return Synced(
             answer.points,
-            () if anew else tuple(kept_news(each) for each in answer.news),
+            tuple(kept_news(each) for each in answer.news),
             after.settled,
             after.offered,
             offer,
-            anew,
+            news_anew=answer.after != notes.news,
         )
 
     # What is known

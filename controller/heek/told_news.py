@@ -28,7 +28,7 @@ def kept_news(news: sync.News) -> News:
             about = _player(fields) if text else None
         case sync.ERASED:
             about = _player(fields)
-    return News(news.number, news.kind, body, about, text)
+    return News(news.number, news.kind, body, about, text, news.mark)
 
 
 def _match(fields: Mapping[str, Any]) -> str | None:

@@ -206,11 +206,9 @@ def unsettled(world: World) -> Iterator[str]:
 def _rulings(world: World, cards: list[Card], held: Held) -> Iterator[str]:
     """What an operator was told is done is done, and every table knows of it."""
     history = world.history
-    if history.ki_put_back:
-        # What was ruled since the backup is to be ruled again: the service says so.
-        return
     for match, times in history.rulings.items():
-        if held.turns[match] < times:
+        # What was ruled since a backup is to be ruled again: the service says so.
+        if held.turns[match] < times and not history.ki_put_back:
             yield f"match {match} was ruled on {times} times, and the KI knows of {held.turns[match]}"
     for card in cards:
         for match in card.results:

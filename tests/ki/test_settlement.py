@@ -6,10 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heek.clock import SECOND
-from heek.ki.settlement import FIRST_PAUSE, LONGEST_PAUSE, OfferPace, Settlement, compare, words
+from heek.ki.settlement import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    MOST_WAITING,
+    OfferPace,
+    Settlement,
+    compare,
+    words,
+)
 from heek.ki.sync import NOTHING, digest
 
-IDS = [bytes([number] * 16) for number in range(1, 9)]
+IDS = [bytes([1 << number] * 16) for number in range(8)]
+"""No two sets of them have the same xor, as no two sets of random ids do."""
 SETS = st.sets(st.sampled_from(IDS))
 
 
@@ -56,6 +65,37 @@ def test_a_ki_that_loses_more_in_the_offer_is_never_taken_for_settled(
     compared = compare(after, digest(left), digest(ours))
     assert compared.offer == (left != theirs | ours and left != ours)
     assert compared.lost == compared.offer
+
+
+WAITING_IDS = [bytes([1 << number] * 8 + [255] * 8) for number in range(4)]
+
+
+@given(SETS, SETS, st.sets(st.sampled_from(WAITING_IDS)), st.data())
+def test_what_waits_may_be_at_the_ki_already_and_hides_nothing_else(
+    theirs: set[bytes], ours: set[bytes], waiting: set[bytes], data: st.DataObject
+) -> None:
+    """Whatever of it the KI has taken is no difference; whatever else differs leads to an offer."""
+    taken = data.draw(st.sets(st.sampled_from(sorted(waiting)))) if waiting else set()
+    compared = compare(Settlement(), digest(theirs | taken), digest(ours), sorted(waiting))
+    assert compared.offer == (theirs != ours)
+    if compared.offer:
+        # The offer ends but for what waits: the difference is told when that has its answer too.
+        after = Settlement(NOTHING, digest(theirs | ours | taken))
+        again = compare(after, digest(theirs | ours | taken), digest(ours), sorted(waiting))
+        assert not again.offer
+        last = compare(again.after, digest(theirs | ours | waiting), digest(ours | waiting))
+        assert not (last.offer and taken == waiting)
+
+
+def test_a_loss_is_seen_though_something_waits() -> None:
+    """One match less than was answered for: that it may have one that waits does not make up for it."""
+    waiting = [WAITING_IDS[0]]
+    lost = compare(Settlement(), digest(IDS[:2]), digest(IDS[:3]), waiting)
+    assert (lost.offer, lost.lost) == (True, True)
+    instead = compare(Settlement(), digest([*IDS[:2], *waiting]), digest(IDS[:3]), waiting)
+    assert instead.offer
+    many = [bytes([number] * 16) for number in range(100, 100 + MOST_WAITING + 1)]
+    assert not compare(Settlement(), digest(IDS[:2]), digest(IDS[:3]), many).offer
 
 
 def test_a_settled_difference_that_changes_is_a_new_one() -> None:

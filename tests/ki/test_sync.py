@@ -15,6 +15,7 @@ from heek.ki.envelope import key_id, public_key, sign
 from heek.ki.numbers import ki_number
 from heek.ki.sync import (
     CONTEXT,
+    MARK_BYTES,
     MOST_PLAYERS,
     NOTHING,
     News,
@@ -53,6 +54,7 @@ questions = st.builds(
     waiting=numbers,
     news=numbers,
     players=st.lists(players, max_size=MOST_PLAYERS).map(tuple),
+    mark=st.binary(min_size=MARK_BYTES, max_size=MARK_BYTES),
 )
 
 
@@ -133,6 +135,8 @@ def test_any_byte_that_changes_in_a_question_is_noticed() -> None:
         {"waiting": -1},
         {"news": -1},
         {"news": None},
+        {"mark": bytes(7)},
+        {"mark": None},
         {"players": ["12345678"]},
         {"players": [ki_number(each) for each in range(MOST_PLAYERS + 1)]},
         {"sig": bytes(63)},
@@ -152,15 +156,19 @@ def test_what_is_no_question(change: dict[str, Any]) -> None:
 def test_an_answer_comes_back_as_it_was_given(data: st.DataObject) -> None:
     """Every answer is read as itself by who asked."""
     asked = a_question()
-    told = data.draw(st.lists(st.tuples(text, st.dictionaries(text, values, max_size=4)), max_size=5))
+    fields = st.dictionaries(text, values, max_size=4)
+    marks = st.binary(min_size=MARK_BYTES, max_size=MARK_BYTES)
+    told = data.draw(st.lists(st.tuples(text, fields, marks), max_size=5))
+    after = data.draw(st.sampled_from([0, asked.news]))
     answer = SyncAnswer(
         asked.n,
         data.draw(st.binary(min_size=8, max_size=8)),
         (data.draw(numbers), data.draw(ids)),
         data.draw(st.dictionaries(players, st.integers(-1000, 10**6), max_size=5)),
         data.draw(numbers),
-        tuple(News(asked.news + place, *each) for place, each in enumerate(told, start=1)),
+        tuple(News(after + place, *each) for place, each in enumerate(told, start=1)),
         data.draw(numbers),
+        after,
     )
     assert read_sync_answer(cbor.decode(encode_sync_answer(answer)), asked) == answer
 
@@ -174,10 +182,14 @@ def test_an_answer_comes_back_as_it_was_given(data: st.DataObject) -> None:
         ({"mark": None}, "does not say how things stand"),
         ({"holds": [0, b""]}, "does not say how things stand"),
         ({"holds": 0}, "does not say how things stand"),
-        ({"news": [[5, "voided", {}]]}, "do not go on with number 4"),
-        ({"news": [[4, "voided", {}], [4, "voided", {}]]}, "do not go on with number 5"),
-        ({"news": [[4, "voided"]]}, "do not go on with number 4"),
+        ({"news": [[5, "voided", {}, bytes(8)]]}, "do not go on with number 4"),
+        ({"news": [[4, "voided", {}, bytes(8)]] * 2}, "do not go on with number 5"),
+        ({"news": [[4, "voided", {}]]}, "do not go on with number 4"),
+        ({"news": [[4, "voided", {}, bytes(7)]]}, "do not go on with number 4"),
         ({"news": [4]}, "do not go on with number 4"),
+        ({"after": 0, "news": [[4, "voided", {}, bytes(8)]]}, "do not go on with number 1"),
+        ({"after": 2}, "go on from number 2, which was not asked for"),
+        ({"after": None}, "does not say how things stand"),
         ({"points": {"40220170": True}}, "points that are no numbers"),
         ({"points": {"40220170": "many"}}, "points that are no numbers"),
         ({"newest": None}, "does not say how things stand"),
@@ -186,6 +198,7 @@ def test_an_answer_comes_back_as_it_was_given(data: st.DataObject) -> None:
 def test_what_is_no_answer(change: dict[str, Any], words: str) -> None:
     """To another question, news that leave a gap or come twice, a field of another kind: each is named."""
     asked = a_question()
-    value = cbor.decode(encode_sync_answer(SyncAnswer(asked.n, bytes(8), NOTHING, {}, 0, (), 0)))
+    answer = SyncAnswer(asked.n, bytes(8), NOTHING, {}, 0, (), 0, asked.news)
+    value = cbor.decode(encode_sync_answer(answer))
     with pytest.raises(LinkError, match=words):
         read_sync_answer(value | change, asked)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import shutil
 import tempfile
 import uuid
 from collections.abc import Sequence
@@ -20,7 +22,7 @@ from heek.ki.answers import read_introduction
 from heek.ki.envelope import Envelope
 from heek.ki.numbers import ki_number
 from heek.ki.record import Record, decode_record, record_hash
-from heek.ki.sync import ERASED, NAMED, RESTORED, VOIDED
+from heek.ki.sync import ERASED, NAMED, NO_MARK, RESTORED, VOIDED, SyncAnswer
 from heek.ranking.accounts import mend_standings, points_of, standings_add_up
 from heek.ranking.board import board, match_page, player_page
 from heek.ranking.ledger import Ledger
@@ -43,7 +45,14 @@ def points(store: Store, *numbers: str) -> dict[str, int]:
 
 def told(ledger: Ledger, table: FakeTable, after: int = 0) -> list[tuple[int, str, dict[str, object]]]:
     """The news of a table that follow this number."""
-    answer, _ = ledger.sync(table.question(1 << 20, news=after), 0)
+    mark = NO_MARK
+    if after:
+        every, _ = ledger.sync(table.question(1 << 20), 0)
+        while every.news[-1].number < after:
+            last = every.news[-1]
+            every, _ = ledger.sync(table.question(1 << 20, news=last.number, mark=last.mark), 0)
+        (mark,) = (each.mark for each in every.news if each.number == after)
+    answer, _ = ledger.sync(table.question(1 << 20, news=after, mark=mark), 0)
     return [(each.number, each.kind, dict(each.fields)) for each in answer.news]
 
 
@@ -169,6 +178,39 @@ def test_many_news_come_in_pieces(ledger: Ledger, table: FakeTable) -> None:
     while more := told(ledger, table, len(heard)):
         heard += [each[0] for each in more]
     assert heard == list(range(1, 121))
+
+
+def test_a_table_that_heard_what_a_restored_ledger_has_not_is_told_all(tmp_path: Path) -> None:
+    """Put back from a copy, and ruled on before the table asks: another void stands under the same number."""
+    table = FakeTable()
+    first, second = (table.record({ANN: 1, BEN: 1}, ANN) for _ in range(2))
+    file, copy = tmp_path / "ki.sqlite3", tmp_path / "copy"
+
+    def asked(ledger: Ledger, number: int, mark: bytes) -> SyncAnswer:
+        return ledger.sync(table.question(1 << 20, news=number, mark=mark), 0)[0]
+
+    with contextlib.closing(open_store(file)) as store:
+        ledger = Ledger(store, lambda: 0.0)
+        ledger.introduce(*read_introduction(table.introduction()))
+        take(ledger, table.seal(first), table.seal(second))
+        ledger.act(Void(first.match, "kept"), "operator")
+        (kept,) = asked(ledger, 0, NO_MARK).news
+    shutil.copy(file, copy)
+    with contextlib.closing(open_store(file)) as store:
+        ledger = Ledger(store, lambda: 0.0)
+        ledger.act(Restore(first.match, "lost"), "operator")
+        (lost,) = asked(ledger, 1, kept.mark).news
+    shutil.copy(copy, file)
+    with contextlib.closing(open_store(file)) as store:
+        ledger = Ledger(store, lambda: 0.0)
+        less = asked(ledger, 2, lost.mark)
+        assert (less.after, less.news, less.newest) == (0, (kept,), 1)
+        ledger.act(Void(second.match, "another"), "operator")
+        answer = asked(ledger, 2, lost.mark)
+        assert (answer.after, answer.newest, answer.news[0]) == (0, 2, kept)
+        assert answer.news[1].fields == {"match": second.match, "reason": "another"}
+        # Who has heard what is in the copy goes on from there.
+        assert asked(ledger, 1, kept.mark).news == answer.news[1:]
 
 
 def test_a_player_has_another_name(ledger: Ledger, store: Store, table: FakeTable) -> None:

@@ -12,7 +12,6 @@ from heek.ki import answers, cbor
 from heek.ki.link import Request
 from heek.ki.signed_answer import check_answer
 from heek.ki.sync import NOTHING, SyncAnswer, digest, read_question, read_sync_answer
-from heek.ranking.news import LOST
 from tests.ranking.records import ANN, BEN, CLEO, DAN, FakeTable, body
 from tests.ranking.service import RunningKi
 
@@ -113,18 +112,15 @@ def test_a_ledger_that_was_put_back_shows_in_the_digest(tmp_path: Path) -> None:
         assert sync(ki, table.question(4)).holds == after
 
 
-def test_news_that_were_lost_leave_their_numbers(ki: RunningKi) -> None:
-    """A table that has heard more than the ledger knows hears what is new under a number it has not heard."""
+def test_what_a_table_has_heard_and_the_ledger_has_not_is_found(ki: RunningKi) -> None:
+    """What stands under that number is another's, or nothing: the table is told all from the first."""
     table = FakeTable()
     ki.introduce(table)
-    assert sync(ki, table.question(1, news=3)).newest == 3
-    assert [(each.number, each.kind) for each in sync(ki, table.question(2)).news] == [
-        (1, LOST),
-        (2, LOST),
-        (3, LOST),
-    ]
-    # Nor does one that claims to have heard a million things fill the disk.
-    assert sync(ki, table.question(3, news=1_000_000)).newest == 3
+    assert sync(ki, table.question(1)).after == 0
+    assert ki.rows("SELECT count(*) FROM findings") == [(0,)]
+    answer = sync(ki, table.question(2, news=1_000_000, mark=b"a mark.."))
+    assert (answer.after, answer.news, answer.newest) == (0, (), 0)
+    assert ki.rows("SELECT kind, count FROM findings") == [("lost news", 1)]
 
 
 def test_a_sync_reaches_the_disk_before_its_answer(ki: RunningKi) -> None:

@@ -73,7 +73,7 @@ def forget_service(db: sqlite3.Connection) -> None:
 def meet_with_key(db: sqlite3.Connection, key: bytes) -> None:
     """News and digests are of a key: with another one than before they begin anew."""
     db.execute(
-        "UPDATE ki SET key = ?, news = 0, settled_count = ?, settled_xor = ?,"
+        "UPDATE ki SET key = ?, news = 0, mark = zeroblob(8), settled_count = ?, settled_xor = ?,"
         " offered_count = NULL, offered_xor = NULL WHERE key IS NOT ?",
         (key, *NO_MATCHES, key),
     )
@@ -83,7 +83,7 @@ def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
     """Write down how things stand; by KI number, what of our own unanswered deltas counts no more."""
     before = unanswered_deltas(db)
     if synced.news_anew:
-        db.execute("UPDATE ki SET news = 0")
+        db.execute("UPDATE ki SET news = 0, mark = zeroblob(8)")
         for table in ("news", "voids", "names"):
             db.execute(f"DELETE FROM {table}")
     last = db.execute("SELECT news FROM ki").fetchone()
@@ -142,7 +142,7 @@ def _apply(db: sqlite3.Connection, news: News) -> None:
         "INSERT OR REPLACE INTO news(number, kind, body, understood) VALUES(?, ?, ?, ?)",
         (news.number, news.kind, news.body, understood),
     )
-    db.execute("UPDATE ki SET news = ?", (news.number,))
+    db.execute("UPDATE ki SET news = ?, mark = ?", (news.number, news.mark))
 
 
 def _erase(db: sqlite3.Connection, player: str) -> None:

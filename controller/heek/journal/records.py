@@ -80,6 +80,8 @@ Digest: TypeAlias = tuple[int, bytes]
 """Of matches: their count, and the xor of their ids (16 bytes)."""
 
 NO_MATCHES: Final[Digest] = (0, bytes(16))
+NO_MARK: Final = bytes(8)
+"""Of no news."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class News:
     """The match (UUID), or the KI number; None: this version can make nothing of it."""
     text: str = ""
     """The reason, or the name."""
+    mark: bytes = NO_MARK
+    """By which the KI knows it from another one that it told under that number (8 bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,8 @@ class KiNotes:
     pin: Pin | None
     news: int
     """The highest number of news that is kept."""
+    mark: bytes
+    """Of the news with that number."""
     strange_news: int
     """News that this version can make nothing of."""
     settled: Digest
@@ -140,7 +146,7 @@ class Synced:
     offer: bool = False
     """Have every result of the present key wait again."""
     news_anew: bool = False
-    """Take the KI's news from the first one on: it no longer has what it told."""
+    """The news begin at the first one, in place of all that were kept: the KI no longer has those."""
 
 
 @dataclass(frozen=True, slots=True)

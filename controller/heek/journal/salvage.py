@@ -11,7 +11,8 @@ by page (`heek.journal.carving`). A result that was found counts as waiting unle
 well: to offer a match twice does no harm, to offer it never would.
 
 The first event of the new journal, `journal_salvaged`, says where the old one lies and what came over; its
-number goes on from the old one's last, as far as that could be read.
+number goes on from the old one's last, as far as that could be read. While the table runs it takes the number
+of the old one's last: what comes next has its number already.
 """
 
 from __future__ import annotations
@@ -69,11 +70,13 @@ class Salvaged:
         )
 
 
-def bring_over(damaged: Path, db: sqlite3.Connection, folder: str) -> Salvaged:
+def bring_over(damaged: Path, db: sqlite3.Connection, folder: str, last_seq: int | None = None) -> Salvaged:
     """Fill the new, empty journal `db` from the damaged file, in one transaction.
 
-    `folder` is the name of the folder where the damaged one lies. Raises sqlite3.Error if the new one cannot
-    be written, JournalError if the old one cannot be read at all for another reason than its damage.
+    `folder` is the name of the folder where the damaged one lies. `last_seq` is the number that the new one's
+    events go on from, where somebody knows; else it is the damaged one's as far as it can be read. Raises
+    sqlite3.Error if the new one cannot be written, JournalError if the old one cannot be read at all for
+    another reason than its damage.
     """
     found = _Found()
     old = _opened(damaged)
@@ -88,7 +91,7 @@ def bring_over(damaged: Path, db: sqlite3.Connection, folder: str) -> Salvaged:
             raise JournalError(
                 f"{damaged}: cannot be read ({error.strerror}); see to the card, then start again"
             ) from None
-    return _write(db, found, folder)
+    return _write(db, found, folder, found.last_seq + 1 if last_seq is None else last_seq)
 
 
 def read_salvaged(db: sqlite3.Connection) -> Salvaged | None:
@@ -266,7 +269,7 @@ def _scanned(old: sqlite3.Connection, query: str) -> tuple[list[tuple[Any, ...]]
     return rows, True
 
 
-def _write(db: sqlite3.Connection, found: _Found, folder: str) -> Salvaged:
+def _write(db: sqlite3.Connection, found: _Found, folder: str, seq: int) -> Salvaged:
     snapshot = found.snapshot if found.snapshot is not None and _is_state(found.snapshot[1]) else None
     numbered = sorted(found.results.items(), key=lambda each: each[1][0])
     places = sorted(found.outbox, key=lambda match: found.outbox[match][0])
@@ -300,7 +303,6 @@ def _write(db: sqlite3.Connection, found: _Found, folder: str) -> Salvaged:
     waiting = int(db.execute("SELECT count(*) FROM outbox WHERE state = ?", (WAITING,)).fetchone()[0])
     last = int(db.execute("SELECT coalesce(max(number), 0) FROM results").fetchone()[0])
     salvaged = Salvaged(folder, len(numbered), waiting, max(gaps, unread, 0), last, snapshot is not None)
-    seq = found.last_seq + 1
     body = {"seq": seq, "at": 0.0, "event": EVENT, **asdict(salvaged)}
     db.execute(
         "INSERT INTO events(seq, at_ns, event, body) VALUES(?, 0, ?, ?)",

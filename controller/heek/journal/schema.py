@@ -48,7 +48,7 @@ _KI: Final = (
     """CREATE TABLE ki(
         id INTEGER PRIMARY KEY CHECK(id = 1),
         service BLOB NOT NULL, name TEXT NOT NULL, found TEXT NOT NULL, key BLOB NOT NULL,
-        news INTEGER NOT NULL DEFAULT 0,
+        news INTEGER NOT NULL DEFAULT 0, mark BLOB NOT NULL DEFAULT (zeroblob(8)),
         settled_count INTEGER NOT NULL DEFAULT 0, settled_xor BLOB NOT NULL DEFAULT (zeroblob(16)),
         offered_count INTEGER, offered_xor BLOB)""",
     """CREATE TABLE news(
@@ -57,9 +57,9 @@ _KI: Final = (
     "CREATE TABLE names(player TEXT PRIMARY KEY, name TEXT NOT NULL)",
 )
 """`ki` has one row once the table is enrolled: the service's public key and name, how it was found (`code` or
-`sight`), the key id that the table had then, the number of the last news, the difference of digests that is
-settled, and what the KI should hold while an offer is under way (`heek.ki.settlement`). `news` is what the KI
-told, as it came; `voids` and `names` are what that comes to: which matches are void now, what players are
+`sight`), the key id that the table had then, number and mark of the last news, the difference of digests that
+is settled, and what the KI should hold while an offer is under way (`heek.ki.settlement`). `news` is what the
+KI told, as it came; `voids` and `names` are what that comes to: which matches are void now, what players are
 called."""
 
 _TABLES: Final = (

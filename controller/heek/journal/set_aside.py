@@ -55,20 +55,20 @@ def unfinished(state_dir: Path) -> Path | None:
     return None
 
 
-def finish(state_dir: Path) -> Salvaged | None:
+def finish(state_dir: Path, last_seq: int | None = None) -> Salvaged | None:
     """Go on with what a cut interrupted; what came of it, None if there was nothing to do.
 
-    Raises JournalError if the folder cannot be written.
+    `last_seq` as `bring_over` has it. Raises JournalError if the folder cannot be written.
     """
     folder = unfinished(state_dir)
-    return None if folder is None else _go_on(state_dir, folder)
+    return None if folder is None else _go_on(state_dir, folder, last_seq)
 
 
-def set_aside(state_dir: Path, reason: str) -> Salvaged | None:
+def set_aside(state_dir: Path, reason: str, last_seq: int | None = None) -> Salvaged | None:
     """Set the damaged journal of this folder aside and put a new one in its place, with what can be read.
 
-    `reason` is what was found. Raises JournalError, with what to do, if the folder cannot be written: then
-    all is there, and the next start goes on.
+    `reason` is what was found, `last_seq` as `bring_over` has it. Raises JournalError, with what to do, if
+    the folder cannot be written: then all is there, and the next start goes on.
     """
     folders = damaged_folders(state_dir)
     try:
@@ -83,10 +83,10 @@ def set_aside(state_dir: Path, reason: str) -> Salvaged | None:
         sync_folder(state_dir)
     except OSError as error:
         raise not_writable(state_dir, error) from None
-    return _go_on(state_dir, folder)
+    return _go_on(state_dir, folder, last_seq)
 
 
-def _go_on(state_dir: Path, folder: Path) -> Salvaged | None:
+def _go_on(state_dir: Path, folder: Path, last_seq: int | None) -> Salvaged | None:
     try:
         if (folder / MOVING).exists():
             for name in FILES:
@@ -97,7 +97,7 @@ def _go_on(state_dir: Path, folder: Path) -> Salvaged | None:
             (folder / MOVING).rename(folder / SALVAGING)
             sync_folder(folder)
         if not (state_dir / FILE_NAME).exists():
-            _begin(state_dir, folder)
+            _begin(state_dir, folder, last_seq)
         salvaged = _in_place(state_dir / FILE_NAME, folder)
         shutil.rmtree(folder / BEGUN, ignore_errors=True)
         with (folder / SALVAGING).open("a", encoding="utf-8") as report:
@@ -113,7 +113,7 @@ def _go_on(state_dir: Path, folder: Path) -> Salvaged | None:
     return salvaged
 
 
-def _begin(state_dir: Path, folder: Path) -> None:
+def _begin(state_dir: Path, folder: Path, last_seq: int | None) -> None:
     """Make the new journal beside the old one and put it in its place."""
     begun = folder / BEGUN
     shutil.rmtree(begun, ignore_errors=True)
@@ -121,7 +121,7 @@ def _begin(state_dir: Path, folder: Path) -> None:
     file = begun / FILE_NAME
     db = open_database(begun)
     try:
-        bring_over(folder / FILE_NAME, db, folder.name)
+        bring_over(folder / FILE_NAME, db, folder.name, last_seq)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
         raise trouble(file, error) from None

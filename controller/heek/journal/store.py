@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from heek.errors import BatchRefused, JournalDamaged, JournalError
 from heek.journal import ki_notes
@@ -19,6 +19,7 @@ from heek.journal.kept import KeptRecords
 from heek.journal.ki_notes import UNANSWERED, digest_of, joined
 from heek.journal.lock import FolderLock
 from heek.journal.records import (
+    NO_MARK,
     NO_MATCHES,
     Acknowledged,
     Answered,
@@ -124,14 +125,57 @@ class Journal(KeptRecords):
     ) -> None:
         super().__init__(db, file)
         self._lock = lock
-        self.salvaged: Final = salvaged
-        """What came over of a damaged journal at this opening; None: it was sound."""
+        self.salvaged = salvaged
+        """What came over of a damaged journal at this opening or since; None: it was sound."""
+        self.usable = True
+        """False after a `begin_anew` that failed: nothing can be read or written until one succeeds."""
+        self._damage = ""
+        self._aside = False
         # None: not known, ask the file.
         self._last: int | None = None
         self._sync: bool | None = None
         self._deltas: dict[str, int] | None = None
         self._holds: tuple[bytes, Digest] | None = None
         self._held = Held()
+
+    def begin_anew(self, reason: str, last_seq: int) -> None:
+        """Set the file aside, which has turned out damaged, and go on in a new one with what can be read.
+
+        What is held stays held. The events go on from `last_seq`. Raises JournalError if the card does not
+        take what has to be written: then all is there; try this again, or the next start does it.
+        """
+        folder = self.file.parent
+        self._roll_back()
+        if self.usable:
+            self.usable, self._damage = False, reason
+            with contextlib.suppress(sqlite3.Error):
+                close_as_it_is(self._db, self.file)
+        if not self._aside:
+            salvaged = (
+                finish(folder, last_seq) if unfinished(folder) else set_aside(folder, self._damage, last_seq)
+            )
+            self.salvaged, self._aside = salvaged, True
+        self._db = open_database(folder)
+        self._last = self._sync = self._deltas = self._holds = None
+        self.usable, self._aside = True, False
+
+    def _expect_usable(self) -> None:
+        if not self.usable:
+            raise JournalDamaged(
+                f"{self.file}: is damaged and could not be set aside yet; make room on the card, or see to it"
+            )
+
+    def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        self._expect_usable()
+        return super()._rows(query, values)
+
+    def there(self, matches: Collection[str]) -> set[str]:
+        """Those of these matches whose results are in the file."""
+        rows = self._rows(
+            "SELECT match FROM results WHERE match IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(matches)),),
+        )
+        return {match for (match,) in rows}
 
     def hold(self, results: Sequence[Result]) -> None:
         """These could not be written yet; they are sent all the same, and answers to them kept."""
@@ -218,6 +262,16 @@ class Journal(KeptRecords):
             chosen.append(each)
         return chosen
 
+    def unanswered(self, key: bytes, limit: int) -> list[str]:
+        """At most so many matches of this key id that the KI has not answered for."""
+        rows = self._rows(
+            "SELECT match FROM outbox JOIN results USING(match) WHERE state = 'waiting'"
+            " AND key = ? AND cbor IS NOT NULL LIMIT ?",
+            (key, limit),
+        )
+        held = [each.match for each in self._held.waiting() if each.key == key and each.cbor is not None]
+        return [match for (match,) in rows if match not in self._held.answers][:limit] + held[:limit]
+
     def write_cbor(self, results: Sequence[Result]) -> None:
         """Give results their bytes for the KI and the key id in them; raises JournalError if it cannot be."""
         with self._transaction():
@@ -237,14 +291,15 @@ class Journal(KeptRecords):
     def ki_notes(self, key: bytes) -> KiNotes:
         """What there is of the KI, for a table that has this key id."""
         rows = self._rows(
-            "SELECT news, settled_count, settled_xor, offered_count, offered_xor FROM ki WHERE key = ?",
+            "SELECT news, mark, settled_count, settled_xor, offered_count, offered_xor FROM ki WHERE key = ?",
             (key,),
         )
-        news, *four = rows[0] if rows else (0, *NO_MATCHES, None, None)
+        news, mark, *four = rows[0] if rows else (0, NO_MARK, *NO_MATCHES, None, None)
         strange = self._rows("SELECT count(*) FROM news WHERE understood = 0")[0][0]
         return KiNotes(
             pin=self.pin(),
             news=news,
+            mark=bytes(mark),
             strange_news=strange,
             settled=(four[0], bytes(four[1])),
             offered=None if four[2] is None else (four[2], bytes(four[3])),
@@ -380,6 +435,7 @@ class Journal(KeptRecords):
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         """All of what is done in it, on the card, or nothing; raises JournalError."""
+        self._expect_usable()
         try:
             if self._sync is not True:
                 self._db.execute("PRAGMA synchronous = FULL")
@@ -402,6 +458,7 @@ class Journal(KeptRecords):
         written (full, read-only, broken, locked): to try the same batch again may help. Either way
         nothing of it is in the journal.
         """
+        self._expect_usable()
         last = self.last_seq()
         for place, entry in enumerate(batch.entries, start=1):
             if entry.seq != last + place:

@@ -8,6 +8,11 @@ bodies of further ones are given up, and `entry_lost` stands for each number whe
 again. Batches with a result are kept whole, up to `MOST_RESULTS` of them; they are sent to the KI meanwhile
 (`heek.journal.held`), and past that number the newest are given up, each with a line in the log.
 
+A page of the file that turns out to be broken is another matter: no attempt would ever succeed, and all that
+comes after it would be lost with the process. So the damaged files are set aside at once, while the table
+runs, and the batch is written into a new journal with what could be read (`heek.journal.set_aside`). A card
+that damages that one too is left more and more alone.
+
 Everything runs on the executor that is passed in: one worker thread for a real table, in which the
 database connection then lives, or `InlineExecutor` under virtual time.
 """
@@ -23,7 +28,7 @@ from pathlib import Path
 from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 from heek.clock import SECOND, Clock, Duration, Instant, seconds_text
-from heek.errors import BatchRefused, JournalError
+from heek.errors import BatchRefused, JournalDamaged, JournalError
 from heek.journal.records import Batch, Entry, SnapshotLabel
 from heek.journal.salvage import Salvaged
 from heek.journal.store import Journal, open_or_salvage
@@ -41,6 +46,10 @@ MOST_RESULTS: Final = 1_000
 
 RETRY: Final[Duration] = SECOND
 """No attempt sooner than this after one that failed, so that a broken card does not stall each press."""
+
+FIRST_PAUSE: Final[Duration] = 60 * SECOND
+"""From one damaged file that was set aside to the next; then twice as long each time."""
+LONGEST_PAUSE: Final[Duration] = 24 * 3600 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +157,18 @@ class JournalWriter:
         self._status = WriterStatus()
         self._journal: Journal = executor.submit(opener, state_dir).result()
         self._tail = executor.submit(self._journal.last_seq).result()
-        self.salvaged: Final[Salvaged | None] = self._journal.salvaged
-        """What came over of a damaged journal at the start; None: it was sound."""
+        self._anew_at: Instant | None = None
+        self._pause = FIRST_PAUSE
 
     @property
     def status(self) -> WriterStatus:
         """How writing goes; one consistent value."""
         return self._status
+
+    @property
+    def salvaged(self) -> Salvaged | None:
+        """What came over of a damaged journal, at the start or since; None: it was sound."""
+        return self._journal.salvaged
 
     def submit(self, batch: Batch) -> Future[Outcome]:
         """Write a batch after all before it.
@@ -166,7 +180,16 @@ class JournalWriter:
 
     def ask(self, question: Callable[[Journal], _T]) -> Future[_T]:
         """Have something read from the journal, on its own thread, after all batches before."""
-        return self._executor.submit(question, self._journal)
+
+        def asked() -> _T:
+            try:
+                return question(self._journal)
+            except JournalDamaged as error:
+                self._begin_anew(error)
+                self._drain(force=True)
+                return question(self._journal)
+
+        return self._executor.submit(asked)
 
     def retry(self) -> Future[WriterStatus]:
         """Try again what is not written, without a new batch: for a timer while `status` is not saving."""
@@ -199,7 +222,7 @@ class JournalWriter:
         self._drain(force=False)
         if not self._backlog:
             try:
-                self._journal.append(batch)
+                self._append(batch)
             except BatchRefused:
                 raise
             except JournalError as error:
@@ -265,10 +288,7 @@ class JournalWriter:
             oldest = self._backlog[0]
             batch = oldest.batch() if isinstance(oldest, _Gap) else oldest
             try:
-                if self._there_already(batch):
-                    self._journal.in_file_after_all(batch.results)
-                else:
-                    self._journal.append(batch)
+                self._append(batch, again=True)
             except BatchRefused:
                 # A match twice: it can never be written, so neither can what follows. Keep it and say so.
                 raise
@@ -278,6 +298,38 @@ class JournalWriter:
             self._waiting -= len(batch.entries)
             self._held -= len(batch.results)
         self._report(self._status.reason)
+
+    def _append(self, batch: Batch, *, again: bool = False) -> None:
+        """Write one batch, into a new journal if the file turns out to be damaged; raises as that does.
+
+        With `again` it may be in the file already.
+        """
+        try:
+            if again and self._there_already(batch):
+                self._journal.in_file_after_all(batch.results)
+            else:
+                self._journal.append(batch)
+        except JournalDamaged as error:
+            self._begin_anew(error)
+            # A commit that was reported as failed may have been made: then its results have come over.
+            there = self._journal.there([each.match for each in batch.results])
+            kept = tuple(each for each in batch.results if each.match not in there)
+            self._journal.in_file_after_all([each for each in batch.results if each.match in there])
+            self._journal.append(replace(batch, results=kept))
+
+    def _begin_anew(self, damage: JournalDamaged) -> None:
+        """Go on in a new journal; raises the damage if that was done a short while ago, or JournalError."""
+        now, usable = self._clock.now(), self._journal.usable
+        pause = self._pause if usable else FIRST_PAUSE
+        if self._anew_at is not None and now - self._anew_at < pause:
+            raise damage
+        if self._anew_at is not None and usable:
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._anew_at = now
+        log.error("%s", damage)
+        self._journal.begin_anew(str(damage), self._tail - self._waiting)
+        if self.salvaged is not None:
+            log.error("%s", self.salvaged.sentence)
 
     def _there_already(self, batch: Batch) -> bool:
         """Whether a commit that was reported as failed is in the file after all."""

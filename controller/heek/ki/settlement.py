@@ -13,12 +13,18 @@ else, more has gone on: most likely it was put back once more, and has lost agai
 offer brought, or an answer was lost. Then the only safe thing is to offer again. So each offer ends in
 agreement, in a difference that is understood, or in the next offer.
 
+Results that wait need not keep two digests from being compared: one that the KI refuses may wait for months.
+Of each the KI may hold it already, if its answer was lost. So a difference that is the digest of some of them
+says nothing. Which ones need not be guessed: ids are random, so of up to `MOST_WAITING` no others make that
+xor but by chance, and whether any do is a matter of solving equations over bits.
+
 A clone that plays on changes the difference with every match. So that two such tables do not send all they
 have all day, offers are paced (`OfferPace`); less so when the KI holds less than it did.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +36,8 @@ LONGEST_PAUSE: Final[Duration] = 3600 * SECOND
 LOSS_SHARE: Final = 6
 """How much sooner after the last offer a loss is made good than any other difference."""
 LONGEST_LOSS: Final[Duration] = 300 * SECOND
+MOST_WAITING: Final = 64
+"""Of so many ids (122 random bits each) a difference is the xor of some by chance once in 2 to the 58th."""
 CALM: Final = 4
 """After so many pauses without an offer the next one is the first again."""
 
@@ -55,15 +63,34 @@ class Comparison:
     """The KI holds fewer matches than it did: it was put back, and that is hardly put off."""
 
 
-def compare(before: Settlement, theirs: Holds, ours: Holds) -> Comparison:
-    """Compare the KI's digest with ours, both of a moment in which nothing waits."""
+def compare(before: Settlement, theirs: Holds, ours: Holds, waiting: Sequence[bytes] = ()) -> Comparison:
+    """Compare the KI's digest with ours of what it has answered for; `waiting` are the matches that wait."""
+    if len(waiting) > MOST_WAITING:
+        return Comparison(before)
     apart = difference(theirs, ours)
-    if apart in (NOTHING, before.settled):
-        return Comparison(Settlement(apart))
-    if theirs == before.offered:
-        return Comparison(Settlement(settled=apart))
+    for settled in (NOTHING, before.settled):
+        if _is_of(difference(apart, settled), waiting):
+            # What is left of an offer goes on.
+            return Comparison(Settlement(settled, before.offered if waiting else None))
+    if before.offered is not None and _is_of(difference(theirs, before.offered), waiting):
+        return Comparison(before if waiting else Settlement(settled=apart))
     lost = apart[0] < before.settled[0] if before.offered is None else theirs[0] < before.offered[0]
     return Comparison(Settlement(before.settled, theirs), offer=True, lost=lost)
+
+
+def _is_of(holds: Holds, matches: Sequence[bytes]) -> bool:
+    """Whether it can be the digest of some of these matches, or of none."""
+    count, xor = holds[0], int.from_bytes(holds[1], "big")
+    basis: list[int] = []
+    for each in matches:
+        left = int.from_bytes(each, "big")
+        for one in basis:
+            left = min(left, left ^ one)
+        if left:
+            basis.append(left)
+    for one in basis:
+        xor = min(xor, xor ^ one)
+    return xor == 0 and 0 <= count <= len(matches)
 
 
 class OfferPace:

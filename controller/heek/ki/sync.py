@@ -12,14 +12,20 @@ clock to go by. They label; they decide nothing.
 
 What comes down are **news**, numbered from 1 for each table without gaps, kept for ever and told from the
 number that the table has on: told twice they change nothing. A kind that a table does not know yet is kept
-and counted, and does nothing. Everything in the answer is signed by the service (`heek.ki.signed_answer`),
-and bound to the very question, so nothing old can be played again.
+and counted, and does nothing. Each has a **mark**, drawn when it was told first, and the table names that of
+its newest. A ledger that was put back from a copy may tell other news under numbers that the table has heard;
+it does not know the mark then, and tells everything from 1 again, in place of what the table has. One mark is
+enough: news are only added, so whoever has the newest by its mark has all that came before it. It is drawn,
+and no hash, because what an erased player was called must leave no trace. Everything in the answer is signed
+by the service (`heek.ki.signed_answer`), and bound to the very question, so nothing old can be played again.
 
 On the wire. Question: `v` 1, `table` (key id), `name`, `inc`, `n`, `heard`, `boot`, `mono_ms`, `holds`
-(count, xor), `waiting`, `news` (the highest number that is kept), `players` (KI numbers whose points are
-wanted), `sig`: the table's signature over "heek-sync-1" and the map without it. Answer: `ki` 1, `n` (of the
-question), `mark` (8 random bytes), `holds`, `points`, `now_s` (the KI's wall clock), `news` (a list of
-[number, kind, fields]), `newest` (the highest number there is).
+(count, xor), `waiting`, `news` (the highest number that is kept), `mark` (of that; zeros if there is none),
+`players` (KI numbers whose points are wanted), `sig`: the table's signature over "heek-sync-1" and the map
+without it. Answer: `ki` 1, `n` (of the question), `mark` (8 random bytes, by which the next question names
+this answer in `heard`), `holds`, `points`, `now_s` (the KI's wall clock), `news` (a list of [number, kind,
+fields, mark]), `newest` (the highest number there is), `after` (the number that they go on from: the
+question's, or 0 if they take the place of what the table has).
 """
 
 from __future__ import annotations
@@ -43,6 +49,8 @@ MOST_PLAYERS: Final = 50
 MOST_NEWS: Final = 100
 """In one answer; the table asks on at once."""
 MOST_NEWS_BYTES: Final = 32 * 1024
+NO_MARK: Final = bytes(MARK_BYTES)
+"""Of no news at all."""
 
 VOIDED: Final = "voided"
 """Fields `match` (16 bytes), `reason`: an operator has declared the match void."""
@@ -75,6 +83,8 @@ class SyncQuestion:
     waiting: int
     news: int
     players: tuple[str, ...] = ()
+    mark: bytes = NO_MARK
+    """Of the news with that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,7 @@ class News:
     number: int
     kind: str
     fields: Mapping[str, Any]
+    mark: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +109,8 @@ class SyncAnswer:
     now_s: int
     news: tuple[News, ...]
     newest: int
+    after: int
+    """The number that the news go on from; 0 though the table has some: what it has counts no more."""
 
 
 def digest(matches: Iterable[bytes]) -> Holds:
@@ -134,6 +147,7 @@ def encode_question(question: SyncQuestion, seed: bytes) -> bytes:
         "holds": list(question.holds),
         "waiting": question.waiting,
         "news": question.news,
+        "mark": question.mark,
         "players": list(question.players),
     }
     value["sig"] = sign(CONTEXT + cbor.encode(value), seed)
@@ -148,17 +162,28 @@ def read_question(body: bytes) -> tuple[SyncQuestion, bytes, bytes]:
             "v": 1, "table": bytes(table), "name": str(name), "inc": bytes(inc), "n": int(n),
             "heard": bytes(heard), "boot": str(boot), "mono_ms": int(mono_ms),
             "holds": [int(count), bytes(xor)], "waiting": int(waiting), "news": int(news),
-            "players": list(players), "sig": bytes(signature),
+            "mark": bytes(mark), "players": list(players), "sig": bytes(signature),
         }:  # fmt: skip
-            fits = (len(table), len(inc), len(xor), len(signature)) == (KEY_ID_BYTES, 8, 16, 64)
-            fits = fits and len(heard) in (0, MARK_BYTES)
+            sizes = (len(table), len(inc), len(xor), len(mark), len(signature))
+            fits = sizes == (KEY_ID_BYTES, 8, 16, MARK_BYTES, 64) and len(heard) in (0, MARK_BYTES)
             sane = min(count, waiting, news) >= 0 and max(n, count, waiting, news) < 1 << 53 and n >= 1
             named = 0 < len(name) <= 24 and name.isprintable() and 0 < len(boot) <= 64 and boot.isprintable()
             known = len(players) <= MOST_PLAYERS and all(map(is_ki_number, players))
             if fits and sane and named and known and abs(mono_ms) < 1 << 53:
                 unsigned = {key: each for key, each in value.items() if key != "sig"}
                 question = SyncQuestion(
-                    table, name, inc, n, heard, boot, mono_ms, (count, xor), waiting, news, tuple(players)
+                    table,
+                    name,
+                    inc,
+                    n,
+                    heard,
+                    boot,
+                    mono_ms,
+                    (count, xor),
+                    waiting,
+                    news,
+                    tuple(players),
+                    mark,
                 )
                 return question, CONTEXT + cbor.encode(unsigned), signature
     raise RecordError("is no question of a table how things stand")
@@ -179,8 +204,9 @@ def encode_sync_answer(answer: SyncAnswer) -> bytes:
             "holds": list(answer.holds),
             "points": dict(answer.points),
             "now_s": answer.now_s,
-            "news": [[each.number, each.kind, dict(each.fields)] for each in answer.news],
+            "news": [[each.number, each.kind, dict(each.fields), each.mark] for each in answer.news],
             "newest": answer.newest,
+            "after": answer.after,
         }
     )
 
@@ -188,24 +214,29 @@ def encode_sync_answer(answer: SyncAnswer) -> bytes:
 def read_sync_answer(value: Mapping[str, Any], asked: SyncQuestion) -> SyncAnswer:
     """The answer to what was asked; `value` is the map as `heek.ki.answers` reads it. Raises LinkError.
 
-    News must go on from the number that we have, one by one: nothing else here has an order that matters.
+    News must go on from the number that we have, or from 0, one by one: nothing else here has an order that
+    matters.
     """
     match value:
         case {
             "n": n, "mark": bytes(mark), "holds": [count, bytes(xor)], "points": dict(points),
-            "now_s": now_s, "news": list(told), "newest": newest,
-        } if all(map(is_number, (n, count, now_s, newest))) and (len(mark), len(xor)) == _SIZES:  # fmt: skip
+            "now_s": now_s, "news": list(told), "newest": newest, "after": after,
+        } if all(map(is_number, (n, count, now_s, newest, after))) and (
+            (len(mark), len(xor)) == _SIZES
+        ):  # fmt: skip
             if n != asked.n:
                 raise LinkError("the KI answered another question than was asked")
-            news = tuple(_news(each, asked.news + place) for place, each in enumerate(told, start=1))
-            return SyncAnswer(n, mark, (count, xor), _points(points), now_s, news, newest)
+            if after not in (0, asked.news):
+                raise LinkError(f"the KI's news go on from number {after}, which was not asked for")
+            news = tuple(_news(each, after + place) for place, each in enumerate(told, start=1))
+            return SyncAnswer(n, mark, (count, xor), _points(points), now_s, news, newest, after)
     raise LinkError("the KI's answer does not say how things stand; are both of the same version?")
 
 
 def _news(value: Any, number: int) -> News:
     match value:
-        case [int(found), str(kind), dict(fields)] if found == number:
-            return News(number, kind, fields)
+        case [int(found), str(kind), dict(fields), bytes(mark)] if (found, len(mark)) == (number, MARK_BYTES):
+            return News(number, kind, fields, mark)
     raise LinkError(f"the KI's news do not go on with number {number}")
 
 

@@ -313,12 +313,15 @@ news: Final = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("kind", String(16), nullable=False),
     Column("fields", LargeBinary, nullable=False),
+    Column("mark", LargeBinary(8), nullable=False),
     Column("player", ForeignKey("players.id")),
     Column("at_s", BigInteger, nullable=False),
     CheckConstraint("number > 0", name="number"),
     Index("news_player", "player"),
 )
-"""What each table is told, from number 1 without gaps. Never removed; an erasure replaces the name in it."""
+"""What each table is told, from number 1 without gaps. Never removed; an erasure replaces the name in it.
+`mark` is drawn for each, and tells it from another that stands under its number in an older copy of the
+ledger."""
 
 presence: Final = Table(
     "presence",

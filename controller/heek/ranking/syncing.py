@@ -10,13 +10,18 @@ from sqlalchemy import Connection, Row, select
 from heek.errors import RankingRefusal
 from heek.ki.sync import SyncAnswer, SyncQuestion, is_from
 from heek.ranking.accounts import points_of
-from heek.ranking.news import make_up_for_lost, newest_number, news_after
+from heek.ranking.findings import LOST_NEWS, find
+from heek.ranking.news import knows, newest_number, news_after
 from heek.ranking.schema import boots, presence, tables
 
 MOST_BOOTS: Final = 2000
 """Starts of one table's machine that are kept; the one that was seen least lately is forgotten."""
 SHOWN_MS: Final = 60_000
 """Pages show times to the minute."""
+LOST_WORDS: Final = (
+    "it has heard things from this KI that the ledger does not know; was the ledger put back from a backup? "
+    "What was voided, restored, renamed or erased since then is to be done again"
+)
 
 
 def asking_table(connection: Connection, question: SyncQuestion, signed: bytes, signature: bytes) -> Row[Any]:
@@ -44,7 +49,8 @@ def note(connection: Connection, table: Row[Any], question: SyncQuestion, wall_s
     mine = presence.c.table_id == table.id
     if not connection.execute(presence.update().where(mine).values(said)).rowcount:
         connection.execute(presence.insert().values(table_id=table.id, **said))
-    make_up_for_lost(connection, table.id, question.news, now_s)
+    if not knows(connection, table.id, question.news, question.mark):
+        find(connection, table.id, LOST_NEWS, LOST_WORDS, now_s)
     return _note_boot(connection, table.id, question, wall_s)
 
 
@@ -52,14 +58,16 @@ def answer(
     connection: Connection, table: Row[Any], question: SyncQuestion, mark: bytes, now_s: int
 ) -> SyncAnswer:
     """How things stand for a table."""
+    after = question.news if knows(connection, table.id, question.news, question.mark) else 0
     return SyncAnswer(
         n=question.n,
         mark=mark,
         holds=(table.held, table.held_xor),
         points=points_of(connection, question.players),
         now_s=now_s,
-        news=news_after(connection, table.id, question.news),
+        news=news_after(connection, table.id, after),
         newest=newest_number(connection, table.id),
+        after=after,
     )
 
 

@@ -134,7 +134,8 @@ class StoryKi:
                 {player: self.points(player) for player in question.players},
                 round(self._wall_s()),
                 (),
-                0,
+                newest=0,
+                after=question.news,
             )
         )
 
