@@ -77,6 +77,7 @@ def judge(world: World) -> list[str]:
     held = _held(world.ki.folder / "ki.sqlite3")
     return [
         *_each_once(world, cards, held),
+        *_saved(world, cards),
         *_points(world, held),
         *_rest(world, cards, held),
         *_rulings(world, cards, held),
@@ -112,6 +113,14 @@ def _each_once(world: World, cards: list[Card], held: Held) -> Iterator[str]:
     for match in history.acknowledged - set(held.count):
         if match in on_cards or not history.ki_put_back:
             yield f"match {match} was acknowledged, and the KI does not hold it"
+
+
+def _saved(world: World, cards: list[Card]) -> Iterator[str]:
+    """What people were told is won is on the card, unless somebody has put an older one in its place."""
+    for table, card in zip(world.tables, cards, strict=True):
+        if table.name not in world.history.put_back:
+            for match in sorted(table.saved - set(card.results)):
+                yield f"{table.name}: match {match} was on the card, and is not any more"
 
 
 def _points(world: World, held: Held) -> Iterator[str]:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from heek.journal import Journal
+from heek.ki.asking import Asking
+from heek.ranking import chains
 from tests.campaign.__main__ import read_spans, replay_line, shrink, spans
 from tests.campaign.plan import FAULTS, KI, Act, Kind, Plan, draw_plan
 from tests.campaign.world import faults_of
@@ -60,6 +67,51 @@ def test_a_cut_at_each_step_of_a_life(who: int, serial: bool) -> None:
             break
         reached = nth
     assert reached > 40
+
+
+def _unsigned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Asking, "_check", lambda *_: None)
+
+
+def _no_rewind(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = chains.find
+
+    def find(connection: Any, table: int, kind: str, *words: Any) -> None:
+        if kind != chains.REWIND:
+            real(connection, table, kind, *words)
+
+    monkeypatch.setattr(chains, "find", find)
+
+
+def _unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Journal._write
+    monkeypatch.setattr(
+        Journal, "_write", lambda self, batch, rows: real(self, replace(batch, sync=False), rows)
+    )
+
+
+@pytest.mark.parametrize(
+    ("mistake", "kinds", "words"),
+    [
+        (_unsigned, [Kind.LINK], "the KI never said so"),
+        (_no_rewind, [Kind.BACKUP, Kind.PUT_BACK], "and the KI says nothing of it"),
+        (_unsynced, [Kind.CUT, Kind.LINK], "was on the card, and is not any more"),
+    ],
+    ids=["unsigned answers are believed", "a rewind is not told", "a result is not synced"],
+)
+def test_a_mistake_is_found_in_few_worlds(
+    mistake: Callable[[pytest.MonkeyPatch], None],
+    kinds: list[Kind],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With that mistake in the real code worlds with faults of its kind are judged wrong, and for that."""
+    mistake(monkeypatch)
+    for seed in range(100):
+        faults, _ = faults_of(draw_plan(seed, kinds))
+        if any(words in fault for fault in faults):
+            return
+    pytest.fail(f"nobody noticed in {seed + 1} worlds")
 
 
 def test_a_clone_of_a_clone_has_a_name_that_a_table_may_have() -> None:

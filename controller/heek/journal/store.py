@@ -443,11 +443,12 @@ class Journal(KeptRecords):
             self._db.execute("BEGIN IMMEDIATE")
             yield
             self._db.execute("COMMIT")
-        except sqlite3.Error as error:
+        except BaseException as error:
+            # It may be on the card after all: what is remembered of the file is read anew.
+            self._deltas = self._holds = self._sync = None
             self._roll_back()
-            raise trouble(self.file, error) from None
-        except BaseException:
-            self._roll_back()
+            if isinstance(error, sqlite3.Error):
+                raise trouble(self.file, error) from None
             raise
 
     def append(self, batch: Batch) -> None:
