@@ -16,6 +16,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which the kernel's boot id and systemd's mark are looked for."""
     monkeypatch.setattr(boot, "_BOOT_ID", tmp_path / "boot_id")
     monkeypatch.setattr(boot, "_SYNCHRONISED", tmp_path / "synchronized")
+    monkeypatch.setattr(boot, "_adjtimex", lambda: None)
     return tmp_path
 
 

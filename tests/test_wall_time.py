@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,17 @@ NOON = 1_764_504_000.0
 """2025-11-30T12:00:00Z."""
 
 
+UNSET = (5, 64)
+"""The kernel's clock as each start finds it: TIME_ERROR, STA_UNSYNC."""
+
+
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which everything is looked for that tells of the clock."""
     monkeypatch.setattr(boot, "_SYNCHRONISED", tmp_path / "synchronized")
     monkeypatch.setattr(boot, "_SAVED", (tmp_path / "clock", tmp_path / "fake-hwclock.data"))
     monkeypatch.setattr(boot, "_FROM_RTC", tmp_path / "hctosys")
+    monkeypatch.setattr(boot, "_adjtimex", lambda: UNSET)
     return tmp_path
 
 
@@ -46,6 +52,40 @@ def test_a_clock_with_a_battery(machine: Path) -> None:
     for said, trust in (("1\n", "saved"), ("0\n", "none"), ("\xff", "none"), ("", "none")):
         (machine / "hctosys").write_text(said, encoding="latin-1")
         assert wall_trust(lambda: NOON) == trust
+
+
+@pytest.mark.parametrize(
+    ("kernel", "trust"),
+    [
+        ((0, 0), "ntp"),
+        ((0, 0x2001), "ntp"),
+        ((1, 0x11), "ntp"),
+        (UNSET, "none"),
+        ((5, 0), "none"),
+        ((0, 0x40), "none"),
+        ((-1, 0), "none"),
+        (None, "none"),
+    ],
+    ids=["chrony", "ntpd", "a leap second", "nobody", "an error", "hours ago", "not allowed", "no such call"],
+)
+@pytest.mark.usefixtures("machine")
+def test_whoever_sets_the_clock_tells_the_kernel(
+    monkeypatch: pytest.MonkeyPatch, kernel: tuple[int, int] | None, trust: str
+) -> None:
+    """chrony and ntpd leave no mark as timesyncd does; the kernel's own flag is theirs."""
+    monkeypatch.setattr(boot, "_adjtimex", lambda: kernel)
+    assert wall_trust(lambda: NOON) == trust
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the call is Linux's")
+def test_the_kernel_is_asked_for_its_flag() -> None:
+    """The real call: state and status are such as there are, and agree."""
+    kernel = boot._adjtimex()
+    assert kernel is not None
+    state, status = kernel
+    assert -1 <= state <= 5
+    # A clock that nobody sets is in error, and one that is in error nobody sets.
+    assert state == -1 or (state == 5) >= bool(status & 0x40)
 
 
 def test_the_ki_tells_the_time_to_a_table_that_has_none() -> None:

@@ -57,6 +57,10 @@ class LinkError(TableError, ConnectionError):
     retry_s: float | None = None
 
 
+class LinkTooSlow(LinkError):
+    """The link brought no whole answer in the time that a question has; it may have been acted on."""
+
+
 class KeyFileError(TableError, OSError):
     """A file with a secret, such as the table's signing key, cannot be read, made or trusted."""
 

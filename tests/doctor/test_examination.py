@@ -386,6 +386,14 @@ def test_a_running_table_is_left_alone(tmp_path: Path) -> None:
     assert verdict(findings.values()) is Mark.OK
 
 
+def test_a_clock_that_chrony_has_set_is_sound(tmp_path: Path) -> None:
+    """It leaves no mark as timesyncd does, and tells the kernel."""
+    case = board(tmp_path, kernel_synchronised=lambda: True)
+    (tmp_path / "run/systemd/timesync/synchronized").unlink()
+    clock = found(case)["system: clock"]
+    assert (clock.mark, "set by the network in this start" in clock.found) == (Mark.OK, True)
+
+
 def test_every_mistake_of_the_configuration_is_a_finding(tmp_path: Path) -> None:
     """A file with two mistakes is two lines that are wrong; the rest is looked at all the same."""
     case = replace(board(tmp_path), mistakes=("t.toml:3: one", "t.toml:9: two"))

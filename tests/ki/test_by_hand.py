@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from heek.errors import LinkError
+from heek.errors import LinkError, LinkTooSlow
 from heek.ki import by_hand
 from heek.ki.answers import (
     BatchAnswer,
@@ -157,6 +157,44 @@ def test_a_request_that_is_too_large_is_halved() -> None:
     assert (done.accepted, done.rejected) == (7, 1)
     assert bringing.ki.sizes == [8, 4, 4, 2, 1, 1, 2]
     assert done.told == [(decode_record(envelopes[5].record).match_id, f"rejected: {_text('too_large')}")]
+
+
+def test_a_slow_ki_gets_smaller_batches() -> None:
+    """It has time for five records in a question: it is asked with fewer until it answers, and goes on so."""
+    table = FakeTable()
+    envelopes = some(table, MOST_IN_BATCH + 10)
+
+    def answer(request: Request, body: bytes) -> bytes:
+        if len(split_batch(body)) > 5:
+            raise LinkTooSlow("did not answer within 20 s")
+        return accepts(request, body)
+
+    bringing = Bringing(answer, table, envelopes)
+    assert bringing.run().accepted == 210
+    assert bringing.ki.sizes[:5] == [200, 50, 12, 3, 3]
+    assert bringing.ki.sizes.count(3) == 69
+    assert [match for each in bringing.kept for match in each.matches] == matches(envelopes)
+
+
+def test_a_ki_that_answers_to_nothing_is_found_out() -> None:
+    """Not even one record in time: five questions, and it is said. Another error ends it at once."""
+    table = FakeTable()
+
+    def answer(_request: Request, _body: bytes) -> bytes:
+        raise LinkTooSlow("did not answer within 20 s")
+
+    bringing = Bringing(answer, table, some(table, MOST_IN_BATCH))
+    with pytest.raises(LinkError, match="within 20 s"):
+        bringing.run()
+    assert bringing.ki.sizes == [200, 50, 12, 3, 1]
+
+    def gone(_request: Request, _body: bytes) -> bytes:
+        raise LinkError("nothing listens there")
+
+    bringing = Bringing(gone, table, some(table, 8))
+    with pytest.raises(LinkError, match="nothing listens"):
+        bringing.run()
+    assert bringing.ki.sizes == [8]
 
 
 def _text(code: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from heek.clock import ManualClock
-from heek.errors import LinkError
+from heek.errors import LinkError, LinkTooSlow
 from heek.ki import cbor
 from heek.ki.http_link import HttpLink
 from heek.ki.link import LinkStatus, Request
@@ -188,6 +188,7 @@ def test_a_server_that_says_nothing_is_given_up(serving: Serving) -> None:
     began = time.monotonic()
     errors = ask(server.url, deadline_s=0.2, times=2)
     assert all("did not answer within 0.2 s" in str(error) for error in errors)
+    assert all(isinstance(error, LinkTooSlow) for error in errors)
     assert time.monotonic() - began < 3
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from heek.errors import LinkError
+from heek.errors import LinkError, LinkTooSlow
 from heek.ki.delivery import MOST_MESSAGE, MessageArrived
 from heek.ki.framing import FrameDecoder
 from heek.ki.link import Request
@@ -141,7 +141,7 @@ def test_an_answer_that_comes_too_late_is_nobodys() -> None:
     async def run() -> None:
         with Wire() as wire:
             async with far_end(wire.gateway_end) as far, a_link(wire.table_end, deadline_s=0.3) as link:
-                with pytest.raises(LinkError, match="gave no answer within"):
+                with pytest.raises(LinkTooSlow, match="gave no answer within"):
                     await link.ask(Request.RECORDS, b"first")
                 # Whether or not the far end has heard already that it speaks to nobody.
                 far.line.send(32, answer(to="first"))

@@ -11,12 +11,14 @@ from urllib.parse import urlencode
 import pytest
 
 from heek.cli import main
+from heek.errors import RankingError
 from heek.ki.claim import claim_key, draw_code, encode_claim, read_claim_answer, shown_code
 from heek.ki.link import Request
 from heek.ki.signed_answer import check_answer
 from heek.ranking.service_keys import read_operator_key
 from tests.ranking.records import ANN, BEN, FakeTable, body
 from tests.ranking.service import Answer, RunningKi
+from tests.web.serving import own_address
 
 ELSEWHERE = {"Via": "1.1 gateway"}
 """By which the KI takes a request for one from another machine."""
@@ -135,6 +137,38 @@ def test_only_the_operator_on_this_machine_is_heard(
     assert main(["ki", "tables", "--database", str(elsewhere / "ki.sqlite3"), "--port", str(ki.port)]) != 0
     assert "operator.key: is not there; start the KI once" in capsys.readouterr().err
     assert ki.post("/v1/operator", right).cbor["said"].startswith("Table 1 is enrolled")
+
+
+@pytest.mark.parametrize("host", ["one address", "::", "localhost", "0.0.0.0", "127.0.0.2"])
+def test_an_operator_is_heard_wherever_the_ki_listens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], host: str
+) -> None:
+    """At one address of a network alone, too: the commands ask on loopback, and are done for this machine."""
+    found = own_address() if host == "one address" else host
+    if found is None:
+        pytest.skip("this machine has no address but loopback")
+    try:
+        service = RunningKi(tmp_path, host=found)
+    except RankingError as error:
+        pytest.skip(f"this machine cannot: {error}")
+    with service as ki:
+        config = tmp_path / "table.toml"
+        config.write_text(
+            f'[service]\nhost = "{found}"\nport = {ki.port}\ndatabase = "{ki.database}"\n', encoding="utf-8"
+        )
+        assert main(["ki", "tables", "--config", str(config)]) == 0, capsys.readouterr().err
+        assert "no table has reported here" in capsys.readouterr().out
+
+
+def test_another_program_on_loopback_is_named(tmp_path: Path) -> None:
+    """It would get what operators ask: the KI does not start, and says which port and what to do."""
+    address = own_address()
+    if address is None:
+        pytest.skip("this machine has no address but loopback")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RankingError, match=rf"service.host 127.0.0.1, service.port {port}: another prog"):
+            RunningKi(tmp_path, host=address, port=port)
 
 
 def test_wrong_keys_are_limited(ki: RunningKi) -> None:

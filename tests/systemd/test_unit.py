@@ -174,6 +174,18 @@ def test_unit_does_not_hide_what_the_pin_library_reads() -> None:
     assert {"char-gpiochip", "char-i2c", "char-ttyAMA", "char-ttyS", "/dev/gpiomem"} <= allowed
 
 
+def test_the_table_may_ask_the_kernel_for_its_clock_and_set_none() -> None:
+    """What tells of chrony is let through, after what forbids it; no capability is left to set the clock."""
+    service = _settings("Service")
+    filters = service["SystemCallFilter"]
+    allowed = {
+        name for each in filters[filters.index("~@privileged @resources") + 1 :] for name in each.split()
+    }
+    assert allowed == {"adjtimex", "clock_adjtime", "clock_adjtime64"}
+    assert "ProtectClock" not in service
+    assert service["CapabilityBoundingSet"] == [""]
+
+
 @needs_sysusers
 def test_user_gets_its_groups_also_where_they_are_missing(tmp_path: Path) -> None:
     """On a system without gpio, i2c and dialout the file makes user and groups; heek is in each."""

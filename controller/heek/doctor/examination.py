@@ -431,7 +431,7 @@ def _clock(case: Case) -> Iterator[Finding]:
             f"{said}, which is before it was last set: this start lies in the past",
             "wait for the network, or set it: sudo timedatectl set-time",
         )
-    elif machine.exists("/run/systemd/timesync/synchronized"):
+    elif machine.exists("/run/systemd/timesync/synchronized") or machine.kernel_synchronised():
         yield Finding("system", "clock", Mark.OK, f"{said}, set by the network in this start")
     else:
         yield Finding(

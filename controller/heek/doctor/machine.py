@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from heek.boot import kernel_says_so
 from heek.clock import SECOND, Duration
 from heek.doctor.ki import KiKept
 from heek.errors import JournalError, KeyFileError, PanelError
@@ -87,6 +88,8 @@ class Machine:
     space: Callable[[Path], Space | None] = lambda _folder: None
     writable: Callable[[Path], bool] = lambda _folder: True
     wall_s: Callable[[], float] = time.time
+    kernel_synchronised: Callable[[], bool] = lambda: False
+    """Whether the kernel was told that the network has set its clock."""
     frame: Callable[[DisplayConfig], tuple[Duration, str]] = lambda _display: (0, "")
     """Sends a full frame: how long it took, or what was wrong."""
     port_trouble: Callable[[str, int], str] = lambda _host, _port: ""
@@ -153,6 +156,7 @@ def this_machine() -> Machine:
         run=_run,
         space=_space,
         writable=_writable,
+        kernel_synchronised=kernel_says_so,
         frame=_frame,
         port_trouble=_port_trouble,
         journal_faults=_journal_faults,

@@ -1,7 +1,9 @@
 """Brings the records of an export to the KI over a link, in batches, and keeps its answers for the receipt.
 
-It says of a record what the KI says of it. One that is damaged in the file is not sent: in a batch with
-others it would change what was asked, and so the worth of the answer to those as a receipt.
+A KI that is too slow for a batch is asked with smaller ones: a small computer that keeps its ledger on a card
+may take longer for two hundred records than a question has. It says of a record what the KI says of it. One
+that is damaged in the file is not sent: in a batch with others it would change what was asked, and so the
+worth of the answer to those as a receipt.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from heek.errors import LinkError, RecordError
+from heek.errors import LinkError, LinkTooSlow, RecordError
 from heek.ki import cbor
 from heek.ki.answers import BatchAnswer, Refused, Verdict, read_batch_answer, read_table_answer
 from heek.ki.envelope import MOST_IN_BATCH, Envelope, batch, verify_record
@@ -26,6 +28,9 @@ MOST_BATCH_BYTES: Final = 512 * 1024
 """Of records in one request; half of what the KI takes at once."""
 MOST_TOLD: Final = 20
 """Records that do not count are told one by one up to so many."""
+SMALLER: Final = 4
+"""So much smaller is each batch after one that took too long. A KI that answers to nothing is found out in
+a few questions."""
 TRIES: Final = 5
 """So often a KI that has too much to do is asked the same thing."""
 LONGEST_WAIT_S: Final = 30.0
@@ -90,12 +95,22 @@ class Delivery:
     pinned: bytes | None = None
     """The public key (32 bytes) of the KI: then it must have signed each answer that is no refusal."""
     done: Delivered = field(default_factory=Delivered)
+    _most: int = MOST_IN_BATCH
+    """Records in the next request."""
 
     async def deliver(self, envelopes: Iterable[Envelope]) -> Delivered:
         """Ask for all records; raises LinkError if the KI does not answer, or takes none of this table."""
         for each in _batches(self._sound(envelopes)):
-            await self._ask(each)
+            await self._ask_in_parts(each)
         return self.done
+
+    async def _ask_in_parts(self, pairs: list[tuple[bytes, Envelope]]) -> None:
+        """Ask for these, in parts as small as the KI has time for."""
+        asked = 0
+        while asked < len(pairs):
+            part = pairs[asked : asked + self._most]
+            await self._ask(part)
+            asked += len(part)
 
     def _sound(self, envelopes: Iterable[Envelope]) -> Iterator[tuple[bytes, Envelope]]:
         """The match and the envelope of each record that this table has signed as it stands."""
@@ -111,6 +126,13 @@ class Delivery:
     async def _ask(self, pairs: list[tuple[bytes, Envelope]]) -> None:
         try:
             body, answer = await self._answer([envelope for _, envelope in pairs])
+        except LinkTooSlow:
+            if len(pairs) == 1:
+                raise
+            # What it has taken of these all the same it calls duplicates.
+            self._most = max(len(pairs) // SMALLER, 1)
+            await self._ask_in_parts(pairs)
+            return
         except Refused as refused:
             if refused.code != "too_large":
                 raise

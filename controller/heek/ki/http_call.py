@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from heek.errors import LinkError
+from heek.errors import LinkError, LinkTooSlow
 from heek.ki.certificate_key import ed25519_key
 from heek.ki.link import MOST_ANSWER_BYTES
 from heek.ki.lookup import Address
@@ -102,9 +102,9 @@ class Call:
             words = getattr(error, "strerror", None) or type(error).__name__
             raise LinkError(f"{self._where} broke off ({words})") from None
 
-    def late(self) -> LinkError:
+    def late(self) -> LinkTooSlow:
         """That the deadline has passed."""
-        return LinkError(f"{self._where} did not answer within {self._deadline_s:g} s")
+        return LinkTooSlow(f"{self._where} did not answer within {self._deadline_s:g} s")
 
     def _left(self) -> float:
         left = self._deadline - time.monotonic()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from heek.clock import SECOND, Clock, RealClock
-from heek.errors import LinkError
+from heek.errors import LinkError, LinkTooSlow
 from heek.ki.answers import is_the_kis
 from heek.ki.delivery import MOST_MESSAGE, MessageArrived, MessageDelivered, MessageOversized, wire_time
 from heek.ki.exchange import Happening, Identity, Role, SessionEnded, SessionOpened
@@ -129,7 +129,7 @@ class SerialLink:
             async with asyncio.timeout(deadline_s):
                 return await question.answer
         except TimeoutError:
-            raise LinkError(f"{FAR_END} gave no answer within {deadline_s:.0f} s") from None
+            raise LinkTooSlow(f"{FAR_END} gave no answer within {deadline_s:.0f} s") from None
         finally:
             if question in self._asked:
                 self._asked.remove(question)

@@ -19,7 +19,7 @@ from heek.ki.link import CONTENT_TYPE, MOST_ANSWER_BYTES
 from heek.ki.numbers import is_ki_number
 from heek.ranking.findings import Finding
 from heek.ranking.table_list import TableLine
-from heek.serving.addresses import bracketed, is_wildcard
+from heek.serving.addresses import bracketed, is_loopback
 
 PATH: Final = "/v1/operator"
 MOST_REASON: Final = 200
@@ -233,7 +233,8 @@ def ask_operator(host: str, port: int, request: OperatorRequest, timeout_s: floa
 
     Raises RankingRefusal if it refuses, LinkError if no KI answers.
     """
-    address = "127.0.0.1" if is_wildcard(host) else host
+    # Wherever else it listens, it does so on loopback, and does this for no other machine.
+    address = host if is_loopback(host) else "127.0.0.1"
     where = f"{bracketed(address)}:{port}"
     connection = http.client.HTTPConnection(address, port, timeout=timeout_s)
     try:

@@ -1,7 +1,8 @@
 """The KI's service: its address, its ledger and its loop, from the first line to the last.
 
-It listens before it says that it is ready, and ends within two seconds of being told to, whoever is still
-connected.
+It listens before it says that it is ready. Whatever its address is, it listens on loopback besides, because
+what an operator asks is done for this machine alone. It ends within two seconds of being told to, whoever is
+still connected.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from heek.ranking.reports import Reports
 from heek.ranking.service_keys import ServiceKey, operator_key, service_key
 from heek.ranking.settings import ServiceSettings
 from heek.ranking.store import Store, open_store
-from heek.serving.addresses import BACKLOG, bracketed, is_wildcard, listen, trouble
+from heek.serving.addresses import BACKLOG, bracketed, is_loopback, is_wildcard, listen, trouble
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -66,6 +67,11 @@ class Service:
         self._tls_sockets: list[socket.socket] = []
         self.port: int = self._sockets[0].getsockname()[1]
         """Where it listens, also if it could choose."""
+        try:
+            self._sockets += _listen_on_loopback(settings.host, self._sockets)
+        except BaseException:
+            self._let_go()
+            raise
         self.tls_port: int | None = None
         """The same with TLS; None: it does not."""
         try:
@@ -305,3 +311,10 @@ def _listen(host: str, port: int, key: str = "port") -> list[socket.socket]:
     except (OSError, UnicodeError) as error:
         words = trouble("service", host, port, error, " (another KI?)")
         raise RankingError(words.replace("service.port", f"service.{key}")) from None
+
+
+def _listen_on_loopback(host: str, sockets: list[socket.socket]) -> list[socket.socket]:
+    """Sockets at 127.0.0.1, where operators ask, unless those of `host` hear them; raises RankingError."""
+    if is_loopback(host) or any(each.getsockname()[0] in ("127.0.0.1", "0.0.0.0") for each in sockets):
+        return []
+    return _listen("127.0.0.1", sockets[0].getsockname()[1])
