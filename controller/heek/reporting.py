@@ -478,8 +478,9 @@ class Reporting:
 
     def _synced(self, notes: KiNotes, answer: SyncAnswer) -> Synced:
         before = Settlement(notes.settled, notes.offered)
-        if notes.waiting:
-            # Nobody can tell whether what waits is in what the KI holds.
+        if notes.waiting or notes.held:
+            # Nobody can tell whether what waits is in what the KI holds, and an offer of what the file has
+            # would leave out what was answered for in memory alone.
             after, offer, lost = before, False, False
         else:
             compared = compare(before, answer.holds, notes.holds)
