@@ -148,6 +148,27 @@ def test_a_ki_that_refuses_all_records_is_asked_how_things_stand(rig: Rig) -> No
     assert rig.link.requests[began:].count(Request.RECORDS) <= 60
 
 
+def test_what_was_answered_in_memory_alone_is_offered_again_once_it_is_in_the_file(rig: Rig) -> None:
+    """A full card, an answer, a KI put back: nothing is settled before the file knows what was answered."""
+    rig.start()
+    play(rig, range(2))
+    rig.run(5)
+    backup = rig.ki.backup()
+    rig.ask(lambda journal: journal._db.execute("PRAGMA query_only = ON").fetchall())
+    (match,) = play(rig, range(2, 3))
+    rig.run(5)
+    assert match in rig.ki.held()
+    rig.ki.restore(backup)
+    rig.ask(lambda journal: journal._db.execute("PRAGMA query_only = OFF").fetchall())
+    # The card takes something again, and whoever writes the events has not tried yet.
+    rig.run(100)
+    rig.journal.retry().result()
+    assert rig.journal.status.saving
+    status = rig.run(100)
+    assert (status.waiting, status.trouble) == (0, ())
+    assert match in rig.ki.held()
+
+
 def test_a_ki_put_back_before_the_table_was_known_is_introduced_to_it_again(rig: Rig) -> None:
     """Its backup is older than the table: it knows the key again, and gets all."""
     backup = rig.ki.backup()

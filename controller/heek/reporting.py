@@ -493,10 +493,14 @@ class Reporting:
 
     def _synced(self, notes: KiNotes, answer: SyncAnswer, waiting: list[str]) -> Synced:
         before = Settlement(notes.settled, notes.offered)
-        ids = [uuid.UUID(each).bytes for each in waiting]
-        compared = compare(before, answer.holds, notes.holds, ids)
-        offer = compared.offer and self._pace.may(compared, self._now())
-        after = before if compared.offer and not offer else compared.after
+        if notes.held:
+            # An offer of what the file has would leave out what was answered for in memory alone.
+            after, offer = before, False
+        else:
+            ids = [uuid.UUID(each).bytes for each in waiting]
+            compared = compare(before, answer.holds, notes.holds, ids)
+            offer = compared.offer and self._pace.may(compared, self._now())
+            after = before if compared.offer and not offer else compared.after
         return Synced(
             answer.points,
             tuple(kept_news(each) for each in answer.news),

@@ -130,6 +130,13 @@ def test_a_clone_of_a_clone_has_a_name_that_a_table_may_have() -> None:
     assert max(len(table.name) for table in world.tables) <= len("table-1-clone-3")
 
 
+def test_two_that_have_not_been_heard_yet_need_not_be_told_of() -> None:
+    """A KI that was away forgot who lives, and is asked when a pause is over: at rest is later."""
+    acts = (Act(0, Kind.OFF, KI, 100.0), Act(1, Kind.CLONE, 0), Act(2, Kind.PASS, 0, 50.0))
+    for seed in range(6):
+        assert faults_of(Plan(seed, 1, (False,) * 2, (False,) * 2, acts))[0] == []
+
+
 def test_no_gap_is_asked_for_of_a_key_that_nobody_has_any_more() -> None:
     """What the KI lacks under a key is told when its table says that nothing waits; a lost key never does."""
     for after in range(16):

@@ -341,12 +341,13 @@ class World(Worldly):
         self.faults += judge(self)
 
     def _at_rest(self) -> bool:
-        """Nothing waits, and whatever the KI holds more than a table knows of is understood there."""
+        """Nothing waits, all are heard, and what the KI holds more than a table knows of is understood."""
         resting = self.ki.on and all(
             table.on
             and table.journal.status.saving
             and table.reporting is not None
             and table.reporting.status.waiting == 0
+            and table.reporting.status.state == "up"
             for table in self.tables
         )
         return resting and not list(unsettled(self))

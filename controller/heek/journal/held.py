@@ -25,6 +25,10 @@ class Held:
         self.answers: dict[str, tuple[Answered, bytes | None]] = {}
         """By match, with the key id in its record: not in the file yet, be the result there or here."""
 
+    def any(self) -> bool:
+        """Whether there is anything in it."""
+        return bool(self.results or self.answers)
+
     def hold(self, results: Iterable[Result]) -> None:
         """These could not be written."""
         self.results.update({each.match: each for each in results})

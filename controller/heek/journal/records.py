@@ -133,6 +133,8 @@ class KiNotes:
     """Results that the KI has not answered for."""
     refused: int
     """Results that the KI has rejected, or that are in conflict there."""
+    held: bool
+    """Results, or answers to them, are in memory alone, since the card takes nothing."""
 
 
 @dataclass(frozen=True, slots=True)

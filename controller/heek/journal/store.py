@@ -306,6 +306,7 @@ class Journal(KeptRecords):
             holds=self._holds_of(key),
             waiting=self.waiting(),
             refused=self.refused(),
+            held=self._held.any(),
         )
 
     def _holds_of(self, key: bytes) -> Digest:
