@@ -175,7 +175,7 @@ class Killer:
         """The matches that the ledger holds; it must be sound."""
         if not self.ledger.exists() or not self.ledger.stat().st_size:
             return []
-        with contextlib.closing(_look_into(self.ledger)) as db:
+        with _copy_of(self.ledger) as db:
             assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'matches'").fetchone():
                 return []
@@ -280,6 +280,19 @@ def _until(condition: Callable[[], Any], what: str) -> Any:
         assert time.monotonic() < deadline, f"never: {what}"
         time.sleep(0.02)
     return found
+
+
+@contextlib.contextmanager
+def _copy_of(file: Path) -> Iterator[sqlite3.Connection]:
+    """A data base as its next start finds it; of one whose program is dead.
+
+    That may have to undo what its last write had begun, which only who may write can do.
+    """
+    with tempfile.TemporaryDirectory(dir=quick_folder()) as folder:
+        for each in file.parent.glob(f"{file.name}*"):
+            shutil.copy(each, folder)
+        with contextlib.closing(sqlite3.connect(Path(folder, file.name))) as db:
+            yield db
 
 
 def _look_into(file: Path) -> sqlite3.Connection:

@@ -162,6 +162,7 @@ class SigningKi:
         return encode_sync_answer(
             SyncAnswer(
                 question.n,
+                len(self.questions).to_bytes(MARK_BYTES, "big"),
                 digest(self.held(question.table)),
                 {player: self.points[player] for player in question.players if player in self.points},
                 self.now_s,

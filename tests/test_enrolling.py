@@ -293,13 +293,18 @@ def test_an_introduction_is_believed_only_as_the_key_that_signed_it(tmp_path: Pa
 
 
 def test_how_things_stand_is_asked_with_labels_that_let_the_ki_detect(tmp_path: Path) -> None:
-    """Incarnation, a number that rises in it, boot and monotonic clock; and the KI's clock is told on."""
+    """Incarnation, number in it, what was heard, boot, monotonic clock; and the KI's clock is told on."""
     rig = Rig(tmp_path)
     rig.players = ["12345674"]
     rig.start()
     rig.run(65)
     first, second, third = rig.ki.questions
     assert [each.n for each in (first, second, third)] == [1, 2, 3]
+    assert [each.heard for each in (first, second, third)] == [
+        b"",
+        bytes([0] * 7 + [1]),
+        bytes([0] * 7 + [2]),
+    ]
     assert {each.inc for each in rig.ki.questions} == {bytes([1] * 8)}
     assert {each.boot for each in rig.ki.questions} == {"b"}
     assert second.mono_ms - first.mono_ms == pytest.approx(30_050, abs=60)

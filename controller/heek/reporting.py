@@ -154,6 +154,8 @@ class Reporting:
         self._told: dict[str, int] | None = None
         """What the table was told of points, or read in the journal."""
         self._n = 0
+        self._heard = b""
+        """The mark of the KI's last answer how things stand."""
         self._synced_at = who.clock.now()
         """When it was last asked how things stand."""
         self._last_wall_s: float | None = None
@@ -463,6 +465,7 @@ class Reporting:
             name=who.name,
             inc=who.incarnation,
             n=self._n,
+            heard=self._heard,
             boot=who.boot.id,
             mono_ms=(who.clock.origin_ns + now) // MILLISECOND,
             holds=notes.holds,
@@ -472,6 +475,7 @@ class Reporting:
             players=tuple(dict.fromkeys([*who.players(), *recent]))[:MOST_PLAYERS],
         )
         answer = await self._asking.sync(question)
+        self._heard = answer.mark
         who.tell_time(answer.now_s, now)
         synced = self._synced(notes, answer, waiting)
         kept = await self._ask_journal(lambda journal: journal.sync(synced, who.key.id))

@@ -77,6 +77,7 @@ def judge(world: World) -> list[str]:
     held = _held(world.ki.folder / "ki.sqlite3")
     return [
         *_each_once(world, cards, held),
+        *_saved(world, cards),
         *_points(world, held),
         *_rest(world, cards, held),
         *_rulings(world, cards, held),
@@ -114,6 +115,14 @@ def _each_once(world: World, cards: list[Card], held: Held) -> Iterator[str]:
             yield f"match {match} was acknowledged, and the KI does not hold it"
 
 
+def _saved(world: World, cards: list[Card]) -> Iterator[str]:
+    """What people were told is won is on the card, unless somebody has put an older one in its place."""
+    for table, card in zip(world.tables, cards, strict=True):
+        if table.name not in world.history.put_back:
+            for match in sorted(table.saved - set(card.results)):
+                yield f"{table.name}: match {match} was on the card, and is not any more"
+
+
 def _points(world: World, held: Held) -> Iterator[str]:
     right: defaultdict[int, int] = defaultdict(lambda: GRANT)
     for match in held.count:
@@ -145,8 +154,18 @@ def _as_played(world: World, held: Held, match: str) -> Record | None:
     for data in made:
         if _hash(data) == held.hashes[match]:
             return decode_record(data)
-    # A card that came back without its key has bound it to another one; who played and won is the same.
-    return decode_record(made[0]) if made and world.history.keys_lost else None
+    if not world.history.keys_lost:
+        return None
+    # A card that came back without its key has bound it to another one; who played and won is the same, and
+    # when. A clone may have played the match as well, to another end.
+    played = (decode_record(data) for data in made)
+    return next((each for each in played if _course(each) == _course(held.records[match])), None)
+
+
+def _course(record: Record) -> tuple[object, ...]:
+    """What neither another key nor an erasure changes."""
+    seats = tuple((each.seat, each.kind, each.stake, each.delta) for each in record.seats)
+    return record.match, seats, record.winner, record.rounds, record.t
 
 
 def _rest(world: World, cards: list[Card], held: Held) -> Iterator[str]:
@@ -234,7 +253,8 @@ def _findings(world: World, cards: list[Card], held: Held) -> Iterator[str]:
         if told and not branched and not world.history.ki_put_back:
             yield f"the KI tells of a rewind or fork of the key {key.hex()}, and there was none"
         missing = len(set(follow[key]) - whole - {ROOT})
-        if found["gap"] != missing:
+        # Of a key that its table has lost nobody says any more that nothing waits.
+        if keys[key] and found["gap"] != missing:
             yield f"the KI tells of {found['gap']} gaps of the key {key.hex()}, and there are {missing}"
         if found["clone"] and not cloned:
             yield f"the KI tells of a clone of the key {key.hex()}, and there is none"

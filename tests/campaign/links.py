@@ -23,6 +23,7 @@ from heek.ki.gateway import Gateway
 from heek.ki.link import Link, LinkStatus, Request
 from heek.ki.serial_link import SerialLink
 from tests.campaign.machines import Machine
+from tests.campaign.plan import PLAYERS
 from tests.ki.wires import Late, Lossy, cut, perfect
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ DEADLINE_S: Final = 20.0
 BAUD: Final = 115200
 LATEST_S: Final = 200.0
 PORTAL: Final = b"<html><title>Welcome</title>Please log in.</html>"
+RICH: Final = 5000
 MOST_RECORDED: Final = 20
 
 
@@ -97,11 +99,10 @@ class HttpWay:
             return
         if word == "portal" or (word == "playback" and dice.random() < 0.6):
             # The portal may even know how the KI speaks; who has listened knows what it said.
-            forged = cbor.encode(
-                {"ki": 1, "answers": [["accepted", None, None]], "points": {}, "holds": [0, bytes(16)]}
-            )
-            said = [PORTAL, forged] if word == "portal" or not way.recorded else way.recorded
-            _later(self._loop, 0.02, _tell, answer, dice.choice(said))
+            said = _forged(request, body)
+            if dice.random() < 0.4:
+                said = dice.choice(way.recorded) if word == "playback" and way.recorded else PORTAL
+            _later(self._loop, 0.02, _tell, answer, said)
             return
         copies = dice.choice((2, 3)) if word == "double" else 1
         for _ in range(copies):
@@ -123,6 +124,19 @@ class HttpWay:
         if word == "damaged" and dice.random() < 0.5:
             said = _damaged(dice, said)
         _later(self._loop, dice.uniform(0.001, LATEST_S if word == "late" else 0.03), _tell, answer, said)
+
+
+def _forged(request: Request, body: bytes) -> bytes:
+    """What a KI might answer to that, if it had taken everything and each player were rich; not signed."""
+    asked = cbor.decode(body)
+    said: dict[str, object] = {"ki": 1, "points": dict.fromkeys(PLAYERS, RICH)}
+    match request:
+        case Request.RECORDS:
+            said |= {"answers": [["accepted", None, None]] * len(asked), "holds": [0, bytes(16)]}
+        case Request.SYNC:
+            said |= {"n": asked["n"], "mark": bytes(8), "holds": asked["holds"], "now_s": 0}
+            said |= {"news": [], "newest": asked["news"]}
+    return cbor.encode(said)
 
 
 def _damaged(dice: random.Random, data: bytes) -> bytes:

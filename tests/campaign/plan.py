@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from heek.ki.numbers import ki_number
+
+PLAYERS: Final = tuple(ki_number(each) for each in range(4022010, 4022018))
 KI: Final = -1
 """The service, where an act names a machine."""
 
@@ -59,6 +62,8 @@ class Kind(Enum):
 
 
 LINKS: Final = ("good", "down", "lossy", "late", "double", "damaged", "portal", "playback")
+FORGED: Final = ("portal", "playback")
+"""Links on which somebody else answers."""
 POISONS: Final = ("delta", "stake", "rules", "rubbish", "large")
 
 FAULTS: Final = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from heek.journal.held import TAKEN
+from heek.ki import cbor
 from heek.ki.link import Request
 from heek.ranking.claims import Claims
 from heek.ranking.desk import Desk
@@ -33,6 +36,8 @@ class Service(Machine):
         self.cables = cables
         self._store: Store | None = None
         self.gateways: list[Gateway] = []
+        self.said: set[str] = set()
+        """Matches that it has ever said it holds."""
 
     def start(self) -> None:
         self._store = open_store(self.folder / LEDGER)
@@ -97,4 +102,9 @@ class Service(Machine):
             return waiting.pop()
 
         response = await self._reports.answer(scope, receive)
-        reply(bytes(response.body))
+        said = bytes(response.body)
+        if path == Request.RECORDS.path:
+            for verdict, _, match in cbor.decode(said).get("answers", ()):
+                if verdict in TAKEN:
+                    self.said.add(str(uuid.UUID(bytes=match)))
+        reply(said)

@@ -11,16 +11,27 @@ import asyncio
 import json
 import random
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from heek.boot import Boot
 from heek.clock import SECOND, seconds_text
 from heek.games.ranking_points import GRANT, RULES_VERSIONS, deltas, stake
-from heek.journal import Batch, Entry, InlineExecutor, JournalWriter, Result, SnapshotLabel
+from heek.journal import (
+    Acknowledged,
+    Answered,
+    Batch,
+    Entry,
+    InlineExecutor,
+    Journal,
+    JournalWriter,
+    Result,
+    SnapshotLabel,
+    Written,
+)
+from heek.journal.held import TAKEN
 from heek.ki import cbor
-from heek.ki.numbers import ki_number
 from heek.ki.table_key import FILE_NAME as KEY_FILE
 from heek.ki.table_key import table_key
 from heek.kinds import KINDS, Seat
@@ -30,8 +41,8 @@ from heek.session.state import Entry as Entrant
 from heek.session.state import MatchResult
 from tests.campaign.links import Cable, Counted, HttpWay, Way, serial_way
 from tests.campaign.machines import Image, Machine, Worldly
+from tests.campaign.plan import PLAYERS
 
-PLAYERS: Final = tuple(ki_number(each) for each in range(4022010, 4022018))
 BEATEN: Final = dict(zip(KINDS, (*KINDS[1:], KINDS[0]), strict=True))
 MOST_BYTES: Final = 16 * 1024
 RETRY_JOURNAL_S: Final = 5.0
@@ -50,6 +61,10 @@ class Table(Machine):
         self.cable = cable
         self.wrote: Callable[[str, bytes], None] = lambda _match, _data: None
         """Hears of each record that goes into the journal."""
+        self.saved: set[str] = set()
+        """Matches that people were told are won: the journal said that they are on the card."""
+        self.believes: Callable[[str], None] = lambda _match: None
+        """Hears of each match that it takes for reported, before that is written down."""
         self.reporting: Reporting | None = None
         self.offers = 0
         """Requests with records that it has sent."""
@@ -62,6 +77,7 @@ class Table(Machine):
         self.journal = JournalWriter(self.folder, InlineExecutor(), self.clock)
         self.key = table_key(self.folder, lambda: dice.randbytes(32))
         newest = self.journal.ask(lambda journal: bind_results(journal, self.key)).result()
+        self.journal.ask(self._listen).result()
         self._seq = self.journal.ask(lambda journal: journal.last_seq()).result()
         self.inc = dice.randbytes(8)
         self.chain = RecordChain(self.key, self.name, self.inc, self._boot(), newest)
@@ -94,6 +110,17 @@ class Table(Machine):
         )
         self.reporting.start()
 
+    def _listen(self, journal: Journal) -> None:
+        real = journal.acknowledge
+
+        def acknowledge(answers: Sequence[Answered], points: Mapping[str, int]) -> Acknowledged:
+            for each in answers:
+                if each.state in TAKEN:
+                    self.believes(each.match)
+            return real(answers, points)
+
+        journal.acknowledge = acknowledge  # type: ignore[method-assign]
+
     def let_go(self) -> None:
         self.reporting = None
         self.journal.abandon()
@@ -121,7 +148,8 @@ class Table(Machine):
         if result.cbor is not None:
             self.wrote(result.match, result.cbor)
         won = self._entry("match_won", match=result.match)
-        self._write(Batch((won,), True, b"{}", self._label(), (result,)))
+        if self._write(Batch((won,), True, b"{}", self._label(), (result,))):
+            self.saved.add(result.match)
         if self.reporting is not None:
             self.reporting.result_waits()
 
@@ -198,10 +226,12 @@ class Table(Machine):
         boot = self._boot()
         return SnapshotLabel(boot.id, self.clock.now(), self.clock.wall_s(), boot.trust)
 
-    def _write(self, batch: Batch) -> None:
-        self.journal.submit(batch).result()
+    def _write(self, batch: Batch) -> bool:
+        """Whether the journal says that it is written."""
+        outcome = self.journal.submit(batch).result()
         if not self.journal.status.saving and (self._unsaved is None or self._unsaved.done()):
             self._unsaved = self.world.loop.create_task(self._try_again())
+        return isinstance(outcome, Written)
 
     async def _try_again(self) -> None:
         while not self.journal.status.saving:

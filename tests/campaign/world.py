@@ -15,6 +15,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,9 +25,9 @@ from heek.ranking.operator_requests import Enrol, Erase, Rename, Restore, Void, 
 from tests.campaign.judgement import judge, unsettled
 from tests.campaign.links import Cable, Way, cables
 from tests.campaign.machines import Image, Machine, Worldly, cards
-from tests.campaign.plan import KI, Act, Kind, Plan
+from tests.campaign.plan import FORGED, KI, PLAYERS, Act, Kind, Plan
 from tests.campaign.service import Service
-from tests.campaign.tables import PLAYERS, Table
+from tests.campaign.tables import Table
 from tests.journal.scripts import quick_folder
 
 ENROL_S: Final = 5.0
@@ -38,8 +39,9 @@ SETTLED_S: Final = 4 * 3600.0
 """After healing everything must have come to rest within this."""
 REST_S: Final = 40.0
 """It has come to rest when for so long nothing was offered."""
-QUIET_S: Final = 40.0
-"""And stay at rest for so long."""
+QUIET_S: Final = 55.0
+"""And stay at rest for so long; in both together each table asks three times how things stand, which is what
+two of them need to show that they live at once."""
 
 
 @dataclass
@@ -103,8 +105,13 @@ class World(Worldly):
         cable = self._cables[place]
         way = self._way(place) if cable is None else cable.way
         made = Table(self, name or f"table-{place + 1}", way, cable, image)
+        made.believes = partial(self._believed, made)
         made.wrote = lambda match, data: self.history.made.setdefault(match, []).append(data)
         return made
+
+    def _believed(self, table: Table, match: str) -> None:
+        if match not in self.ki.said:
+            self.faults.append(f"{table.name} takes match {match} for reported, and the KI never said so")
 
     def _plug_gateways(self) -> None:
         self.ki.cables = [(table.cable, table) for table in self.tables if table.cable is not None]
@@ -191,6 +198,9 @@ class World(Worldly):
             case Kind.LINK:
                 assert isinstance(machine, Table)
                 machine.way.word = act.word
+                if act.word in FORGED:
+                    # Who forges answers is to be asked something that is worth it.
+                    self._play(machine, dice.randrange(1 << 30))
             case Kind.CUT:
                 machine.cut_at = machine.steps + int(act.amount)
                 machine.cut_off_s = dice.choice((0.5, 5, 60)) * dice.random()
@@ -201,9 +211,13 @@ class World(Worldly):
                 for each in (*self.tables, self.ki):
                     self._off(each, 1.0)
             case Kind.BACKUP:
+                self._backups.pop(machine.name, None)
                 self._backups[machine.name] = machine.picture()
+                self._play_on(machine, dice, 0.0)
             case Kind.PUT_BACK:
+                machine = self._copied(machine)
                 self._put_back(machine)
+                self._play_on(machine, dice, 2.0)
             case Kind.CLONE:
                 assert isinstance(machine, Table)
                 self._clone(machine, dice)
@@ -227,6 +241,19 @@ class World(Worldly):
         if poison:
             self.history.poisoned.add(drawn)
         table.run(lambda: table.play(seed, poison, uuid.UUID(drawn).bytes))
+
+    def _copied(self, machine: Machine) -> Machine:
+        """This one; of a table whose card was never copied, the table whose card was copied last."""
+        if isinstance(machine, Table) and machine.name not in self._backups:
+            for table in self.tables:
+                if table.name == next(reversed(self._backups), None):
+                    return table
+        return machine
+
+    def _play_on(self, machine: Machine, dice: random.Random, delay_s: float) -> None:
+        """Perhaps a match after a card was copied, and one after the copy came back: two follow the same."""
+        if isinstance(machine, Table) and dice.random() < 0.7:
+            self.later(delay_s, self._play, machine, dice.randrange(1 << 30))
 
     def _off(self, machine: Machine, seconds: float) -> None:
         if machine.on:
@@ -253,7 +280,7 @@ class World(Worldly):
         place = len(self.tables)
         if place >= len(self._cables):
             return
-        clone = self._table(place, image, f"{table.name}-clone-{place}")
+        clone = self._table(place, image, f"{table.name.partition('-clone')[0]}-clone-{place + 1}")
         self.history.clones[clone.name] = table.name
         self.tables.append(clone)
         self._plug_gateways()

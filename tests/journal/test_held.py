@@ -21,6 +21,7 @@ from heek.journal import (
     Journal,
     JournalWriter,
     NotSaved,
+    Synced,
     open_journal,
 )
 from heek.ki.sync import digest
@@ -65,17 +66,29 @@ class Table:
         return not isinstance(outcome, NotSaved)
 
     def ask(self, state: str = "accepted", limit: int = 100) -> int:
-        """Send what waits; how many that were. Nothing is kept if the journal does not take the answer."""
+        """Send what waits, or ask how things stand if nothing does; how many results that were.
+
+        Nothing is kept if the journal does not take the answer.
+        """
         results = self.writer.ask(lambda journal: journal.unsent(limit, 1 << 20)).result()
         self.taken.update(each.match for each in results)
         answers = [Answered(each.match, state) for each in results]
         try:
+            if not results:
+                self.sync()
+                return 0
             said = self.writer.ask(lambda journal: journal.acknowledge(answers, {})).result()
         except JournalError:
             return len(results)
         self.told.update(said.deltas)
         assert said.waiting == self.journal.waiting()
         return len(results)
+
+    def sync(self) -> None:
+        """The KI tells nothing that is new."""
+        notes = self.journal.ki_notes(KEY)
+        said = self.journal.sync(Synced({}, (), notes.settled, notes.offered), KEY)
+        assert (said.deltas, said.waiting) == ({}, self.journal.waiting())
 
     def wait(self) -> None:
         self.clock.advance_to(self.clock.now() + 2 * SECOND)
@@ -110,6 +123,26 @@ def test_results_go_out_of_memory_and_are_written_with_their_answers(folder: Pat
         assert journal.player_deltas() == {}
         assert journal.verify() == []
     assert set(table.taken.values()) == {1}
+
+
+def test_an_answer_that_is_owed_is_written_without_another_answer(folder: Path) -> None:
+    """The KI answered for a match in the file while the card took nothing, and no more are played since."""
+    table = Table(folder)
+    table.win()
+    table.fail()
+    table.win()
+    assert table.ask() == 2
+    table.fail(False)
+    table.wait()
+    rows = "SELECT state FROM outbox WHERE state = 'waiting'"
+    assert table.journal._db.execute(rows).fetchall() == [("waiting",)]
+    table.fail()
+    table.sync()
+    assert table.journal.waiting() == 0
+    table.fail(False)
+    table.sync()
+    assert table.journal._db.execute(rows).fetchall() == []
+    table.writer.close()
 
 
 def test_a_death_before_that_sends_again_what_the_file_has(folder: Path) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from heek.errors import JournalError
 from heek.journal import Answered, Batch, open_journal, read_journal
+from heek.journal.ki_notes import digest_of
+from heek.journal.records import NO_MATCHES
 from heek.journal.schema import FILE_NAME, VERSION
 from tests.journal.scripts import WITHOUT_KI, batch
 
@@ -34,6 +37,40 @@ def test_what_waits_comes_oldest_first_and_within_bounds(tmp_path: Path) -> None
         assert [each.match for each in journal.unsent(10, 22)] == ["m-1", "m-2"]
         assert [each.cbor for each in journal.unsent(10, 1)] == [b"c" * 10 + b"\x01"]
         assert journal.last_cbor() == b"c" * 10 + b"\x03"
+
+
+class LyingCard:
+    """A data base whose next commit is made, and told as failed."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self.lies = True
+
+    def execute(self, sql: str, *args: Any) -> sqlite3.Cursor:
+        done = self._db.execute(sql, *args)
+        if self.lies and sql == "COMMIT":
+            self.lies = False
+            raise sqlite3.OperationalError("disk I/O error")
+        return done
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+
+def test_an_answer_whose_commit_was_told_as_failed_is_known(tmp_path: Path) -> None:
+    """The KI is asked again and says the same: digest and deltas are those of the file."""
+    first = "00000000-0000-4000-8000-000000000001"
+    with open_journal(tmp_path) as journal:
+        made = with_cbor(1, 1, first, b"c")
+        journal.append(replace(made, results=(replace(made.results[0], key=b"tablekey"),)))
+        assert journal.ki_notes(b"tablekey").holds == NO_MATCHES
+        assert journal.player_deltas() != {}
+        journal._db = LyingCard(journal._db)  # type: ignore[assignment]
+        with pytest.raises(JournalError, match="I/O error"):
+            journal.acknowledge([Answered(first, "accepted")], {})
+        journal.acknowledge([Answered(first, "duplicate")], {})
+        assert journal.ki_notes(b"tablekey").holds == digest_of([first])
+        assert journal.player_deltas() == {}
 
 
 def test_an_answer_is_kept_and_takes_the_result_out_of_the_backlog(tmp_path: Path) -> None:

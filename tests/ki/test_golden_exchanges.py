@@ -120,7 +120,7 @@ def test_golden_answers_how_things_stand(vector: dict[str, Any]) -> None:
     answer = sync.read_sync_answer(value, question)
     assert sync.encode_sync_answer(answer) == data
     assert (answer.n, answer.holds, answer.points) == (value["n"], tuple(value["holds"]), value["points"])
-    assert (answer.now_s, answer.newest) == (value["now_s"], value["newest"])
+    assert (answer.mark, answer.now_s, answer.newest) == (value["mark"], value["now_s"], value["newest"])
     assert [[each.number, each.kind, each.fields, each.mark] for each in answer.news] == value["news"]
     assert answer.after == value["after"]
 

@@ -47,6 +47,7 @@ questions = st.builds(
     name=shown,
     inc=st.binary(min_size=8, max_size=8),
     n=st.integers(1, (1 << 53) - 1),
+    heard=st.just(b"") | st.binary(min_size=8, max_size=8),
     boot=shown,
     mono_ms=st.integers(-(1 << 53) + 1, (1 << 53) - 1),
     holds=st.tuples(numbers, ids),
@@ -59,7 +60,7 @@ questions = st.builds(
 
 def a_question(**changes: Any) -> SyncQuestion:
     asked = SyncQuestion(
-        key_id(PUBLIC), "Table 1", bytes(8), 7, "boot", 1000, NOTHING, 0, 3, (ki_number(1), ki_number(2))
+        key_id(PUBLIC), "Table 1", bytes(8), 7, b"", "boot", 1000, NOTHING, 0, 3, (ki_number(1), ki_number(2))
     )
     return replace(asked, **changes)
 
@@ -123,6 +124,8 @@ def test_any_byte_that_changes_in_a_question_is_noticed() -> None:
         {"inc": bytes(9)},
         {"n": 0},
         {"n": 1 << 53},
+        {"heard": bytes(7)},
+        {"heard": None},
         {"boot": ""},
         {"boot": "x" * 65},
         {"mono_ms": 1 << 53},
@@ -159,6 +162,7 @@ def test_an_answer_comes_back_as_it_was_given(data: st.DataObject) -> None:
     after = data.draw(st.sampled_from([0, asked.news]))
     answer = SyncAnswer(
         asked.n,
+        data.draw(st.binary(min_size=8, max_size=8)),
         (data.draw(numbers), data.draw(ids)),
         data.draw(st.dictionaries(players, st.integers(-1000, 10**6), max_size=5)),
         data.draw(numbers),
@@ -174,6 +178,8 @@ def test_an_answer_comes_back_as_it_was_given(data: st.DataObject) -> None:
     [
         ({"n": 8}, "another question"),
         ({"n": None}, "does not say how things stand"),
+        ({"mark": bytes(7)}, "does not say how things stand"),
+        ({"mark": None}, "does not say how things stand"),
         ({"holds": [0, b""]}, "does not say how things stand"),
         ({"holds": 0}, "does not say how things stand"),
         ({"news": [[5, "voided", {}, bytes(8)]]}, "do not go on with number 4"),
@@ -192,6 +198,7 @@ def test_an_answer_comes_back_as_it_was_given(data: st.DataObject) -> None:
 def test_what_is_no_answer(change: dict[str, Any], words: str) -> None:
     """To another question, news that leave a gap or come twice, a field of another kind: each is named."""
     asked = a_question()
-    value = cbor.decode(encode_sync_answer(SyncAnswer(asked.n, NOTHING, {}, 0, (), 0, asked.news)))
+    answer = SyncAnswer(asked.n, bytes(8), NOTHING, {}, 0, (), 0, asked.news)
+    value = cbor.decode(encode_sync_answer(answer))
     with pytest.raises(LinkError, match=words):
         read_sync_answer(value | change, asked)

@@ -41,7 +41,9 @@ class FakeTable:
 
     def question(self, n: int = 1, **changes: Any) -> bytes:
         """The body by which this table asks how things stand; it holds nothing, and nothing waits."""
-        asked = SyncQuestion(self.key_id, self.name, self._inc, n, "boot-of-the-tests", 61_000, NOTHING, 0, 0)
+        asked = SyncQuestion(
+            self.key_id, self.name, self._inc, n, b"", "boot-of-the-tests", 61_000, NOTHING, 0, 0
+        )
         return encode_question(replace(asked, **changes), self.seed)
 
     def restarted(self, start: int) -> FakeTable:

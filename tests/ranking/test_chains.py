@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import heapq
 import random
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count as count_up
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heek.clock import MILLISECOND, SECOND
+from heek.clock import SECOND
 from heek.ki.answers import read_introduction
 from heek.ki.envelope import Envelope
 from heek.ranking.findings import Finding
 from heek.ranking.ledger import Ledger
-from heek.ranking.sightings import MOST_INCARNATIONS, OVERLAP, Sightings
+from heek.ranking.sightings import MOST_ANSWERS, MOST_INCARNATIONS, Sightings
 from heek.ranking.store import Store
 from heek.ranking.table_list import table_list
 from tests.ranking.records import ANN, BEN, FakeTable, body
@@ -194,110 +199,137 @@ def test_the_order_of_arrival_makes_no_finding(tmp_path_factory: pytest.TempPath
 # Clones
 
 
-def asks(start_s: float, every_s: float, count: int) -> Iterator[tuple[int, float]]:
-    """Number and time of the questions of one start of a daemon."""
-    return ((number, start_s + every_s * (number - 1)) for number in range(1, count + 1))
+class Daemon:
+    """One start of a table's daemon, as its questions show it."""
 
+    def __init__(self, inc: int) -> None:
+        self.inc = bytes([inc]) * 8
+        self.heard = b""
+        self._marks = 0
 
-def saw(seen: Sightings, inc: int, n: int, boot: int, asked_s: float, late_s: float = 0.0) -> bytes | None:
-    """A question that was asked then and came so much later; each boot's clock began somewhere else."""
-    mono = round((asked_s - 1000 * boot) * SECOND)
-    return seen.saw(bytes([inc]) * 8, n, f"boot {boot}", mono, round((asked_s + late_s) * SECOND))
+    def asks(self, seen: Sightings, at_s: float, *, heard: bool = True) -> bytes | None:
+        """A question comes at the KI; whether the answer is heard."""
+        self._marks += 1
+        mark = self.inc[:4] + self._marks.to_bytes(4, "big")
+        told = seen.saw(self.inc, self.heard, mark, round(at_s * SECOND))
+        if heard:
+            self.heard = mark
+        return told
 
 
 def test_two_that_live_at_once_are_told_once() -> None:
-    """Their questions alternate: told when both have gone on for a while, and not again."""
-    seen, told = Sightings(), []
-    for number, at in asks(0, 30, 20):
-        told.append(saw(seen, 1, number, 1, at))
-        told.append(saw(seen, 2, number, 2, at + 7))
-    assert [each for each in told if each] == [bytes([1]) * 8]
+    """Their questions alternate: told as soon as both have heard of one another's time, and not again."""
+    seen, one, other = Sightings(), Daemon(1), Daemon(2)
+    told = []
+    for at in range(0, 600, 30):
+        told.append(one.asks(seen, at))
+        told.append(other.asks(seen, at + 7))
+    assert [(place, each) for place, each in enumerate(told) if each] == [(4, other.inc)]
 
 
 def test_one_after_the_other_is_no_clone() -> None:
-    """A daemon that is started again, in the same boot or another, is one table."""
-    seen = Sightings()
-    at = 0.0
+    """A daemon that is started again, in no time, is one table."""
+    seen, at = Sightings(), 0
     for inc in range(1, 40):
-        for number, asked in asks(at, 30, 4):
-            assert saw(seen, inc, number, inc // 3, asked) is None
-            at = asked
-        at += 2
+        daemon = Daemon(inc)
+        for _ in range(4):
+            assert daemon.asks(seen, at) is None
+            at += 1
 
 
-@pytest.mark.parametrize("boots", [(1, 1), (1, 2)])
-def test_a_question_that_comes_late_is_no_clone(boots: tuple[int, int]) -> None:
-    """What the first daemon asked comes when the second has begun, even much later and several of them."""
-    seen = Sightings()
-    for number, at in asks(0, 30, 5):
-        assert saw(seen, 1, number, boots[0], at, 0.2) is None
-    for number, at in asks(160, 30, 3):
-        assert saw(seen, 2, number, boots[1], at, 0.2) is None
-    for n, asked in ((6, 150.0), (7, 151.0)):
-        assert saw(seen, 1, n, boots[0], asked, 100.0 + n) is None
-    for number, at in list(asks(160, 30, 9))[3:]:
-        assert saw(seen, 2, number, boots[1], at, 0.2) is None
+def test_who_hears_nothing_is_no_clone() -> None:
+    """Questions that come in the midst of another's show nothing as long as none names an answer to them."""
+    seen, one, other = Sightings(), Daemon(1), Daemon(2)
+    for at in range(0, 600, 30):
+        assert one.asks(seen, at) is None
+        assert other.asks(seen, at + 7, heard=False) is None
 
 
-def test_a_lone_question_is_no_clone() -> None:
-    """One alone, of a start that was never heard of before and is over, shows nothing."""
-    seen = Sightings()
-    for number, at in asks(0, 30, 3):
-        assert saw(seen, 2, number, 2, at) is None
-    assert saw(seen, 1, 1, 1, -5.0, 70.0) is None
-    for number, at in list(asks(0, 30, 9))[3:]:
-        assert saw(seen, 2, number, 2, at) is None
-
-
-def test_what_is_asked_again_is_no_clone() -> None:
-    """The same question twice, as a link may bring it, goes on with nothing."""
-    seen = Sightings()
-    for number, at in asks(0, 30, 3):
-        saw(seen, 1, number, 1, at)
-    for number, at in asks(100, 30, 3):
-        saw(seen, 2, number, 2, at)
-        assert saw(seen, 1, 3, 1, 60, 60) is None
-
-
-def test_a_number_that_does_not_rise_goes_on_with_nothing() -> None:
-    """Only a new question shows that an incarnation still lives, whatever clock an old one names."""
-    seen = Sightings()
-    for number, at in asks(0, 30, 3):
-        saw(seen, 1, number, 1, at)
-    for number, at in asks(100, 30, 3):
-        saw(seen, 2, number, 2, at)
-        assert saw(seen, 1, 3, 1, at + 20) is None
-    assert saw(seen, 1, 4, 1, 200) == bytes([2]) * 8
+def test_what_another_ki_answered_shows_nothing() -> None:
+    """A mark that this process of the KI did not give, or gave to another, is no sign of life."""
+    seen, one = Sightings(), Daemon(1)
+    for at in range(0, 120, 30):
+        one.asks(seen, at)
+    for heard in (b"", bytes(8), one.heard):
+        assert seen.saw(bytes([2]) * 8, heard, b"mark %d.." % len(heard), 60 * SECOND) is None
 
 
 def test_memory_of_incarnations_is_bounded() -> None:
-    """A table that is started for ever takes no more room."""
+    """A table that is started for ever, or asks for ever, takes no more room."""
     seen = Sightings()
     for inc in range(200):
-        saw(seen, inc, 1, inc, inc)
+        Daemon(inc).asks(seen, inc)
     assert len(seen._incarnations) == MOST_INCARNATIONS
+    daemon = Daemon(250)
+    for at in range(200, 400):
+        daemon.asks(seen, at)
+    assert len(seen._incarnations[daemon.inc].answers) == MOST_ANSWERS
+
+
+@dataclass
+class Roads:
+    """Between daemons that live one after the other and a KI: copies, late ones, lost answers, restarts."""
+
+    drawn: random.Random
+    restarts: list[int]
+    seen: Sightings = field(default_factory=Sightings)
+    marks: int = 0
+
+    def told(self, lives: list[tuple[int, int]]) -> list[bytes]:
+        """What is told of them; each begins so long after the one before has ended, and asks so often."""
+        asked, at = [], 0
+        for inc, (gap, count) in enumerate(lives):
+            at += gap
+            daemon, times = Daemon(inc), []
+            for _ in range(count):
+                times.append(at)
+                at += self.drawn.randint(1, 40)
+            asked += [(begin, end, daemon) for begin, end in pairwise([*times, at])]
+        # By time; the lambda of each happens then.
+        happens: list[tuple[int, int, Callable[[], bytes | None]]] = []
+        order = count_up()
+
+        def later(when: int, what: Callable[[], bytes | None]) -> None:
+            heapq.heappush(happens, (when, next(order), what))
+
+        def ask(begin: int, end: int, daemon: Daemon) -> None:
+            heard = daemon.heard
+            for _ in range(self.drawn.choice((1, 1, 2, 3))):
+                when = begin + self.drawn.choice((0, 1, 5, 20, 100, 200))
+                later(when, partial(self._comes, daemon, heard, when, end, later))
+
+        for begin, end, daemon in asked:
+            later(begin, partial(ask, begin, end, daemon))
+        for restart in self.restarts:
+            later(restart, lambda: setattr(self, "seen", Sightings()))
+        told = []
+        while happens:
+            each = heapq.heappop(happens)[2]()
+            if each is not None:
+                told.append(each)
+        return told
+
+    def _comes(
+        self, daemon: Daemon, heard: bytes, when: int, end: int, later: Callable[[int, Any], None]
+    ) -> bytes | None:
+        self.marks += 1
+        mark = self.marks.to_bytes(8, "big")
+        back = when + self.drawn.choice((1, 2, 30, 200))
+        if back < end:
+            later(back, lambda: setattr(daemon, "heard", mark))
+        return self.seen.saw(daemon.inc, heard, mark, when * SECOND)
 
 
 @given(
-    lives=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 12), st.booleans()), min_size=1, max_size=8),
-    delays=st.lists(st.integers(0, 9), min_size=100, max_size=100),
+    lives=st.lists(st.tuples(st.integers(1, 300), st.integers(1, 12)), min_size=1, max_size=8),
+    restarts=st.lists(st.integers(0, 2000), max_size=3),
     seed=st.integers(0, 1 << 32),
 )
 def test_no_order_of_arrival_makes_one_table_two(
-    lives: list[tuple[int, int, bool]], delays: list[int], seed: int
+    lives: list[tuple[int, int]], restarts: list[int], seed: int
 ) -> None:
-    """Daemons one after the other, each question up to nine seconds under way, in any order: no clone."""
-    drawn, at, boot = random.Random(seed), 0.0, 0
-    sent = []
-    for inc, (gap, count, rebooted) in enumerate(lives):
-        at += gap
-        boot += rebooted
-        for n in range(1, count + 1):
-            sent.append((inc, n, boot, at, drawn.choice(delays)))
-            at += drawn.randint(1, 40)
-    seen = Sightings()
-    for inc, n, booted, asked, late in sorted(sent, key=lambda each: each[3] + each[4]):
-        assert saw(seen, inc, n, booted, asked, late) is None
+    """Daemons one after the other, their questions doubled and minutes late in any order: no clone."""
+    assert Roads(random.Random(seed), restarts).told(lives) == []
 
 
 def test_a_clone_is_told_at_the_ledger(
@@ -305,16 +337,15 @@ def test_a_clone_is_told_at_the_ledger(
 ) -> None:
     """Both live tables are answered, both tables' results count, and the finding names what to do."""
     clone = table.restarted(7)
+    heard = {table: b"", clone: b""}
     for n in range(1, 5):
-        now = 30 * n * SECOND
-        for each, boot, later in ((table, "one", 0), (clone, "two", 5 * SECOND)):
-            mono_ms = (now + later) // MILLISECOND
-            asked = each.question(n, boot=boot, mono_ms=mono_ms, waiting=1)
-            answer, _ = ledger.sync(asked, now + later)
+        for each, later in ((table, 0), (clone, 5 * SECOND)):
+            answer, _ = ledger.sync(each.question(n, heard=heard[each], waiting=1), 30 * n * SECOND + later)
             assert answer.n == n
+            assert answer.mark not in heard.values()
+            heard[each] = answer.mark
     assert found(store, table) == {"clone": 1}
     assert caplog.text.count("was its card cloned?") == 1
-    assert OVERLAP < 90 * SECOND
     play(ledger, table)
     play(ledger, clone)
     assert held(store, table) == 2

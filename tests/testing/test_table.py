@@ -19,6 +19,7 @@ from heek.simulator.steps import (
     Display,
     End,
     Expect,
+    Ki,
     Operator,
     Power,
     Press,
@@ -70,6 +71,8 @@ def say(table: Table, step: Step) -> None:
             (table.power_on if step.on else table.power_cut)()
         case Operator():
             table.operator_reset()
+        case Ki():
+            (table.ki_up if step.up else table.ki_down)()
         case _:
             raise AssertionError(step)
 

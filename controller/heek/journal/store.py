@@ -341,8 +341,13 @@ class Journal(KeptRecords):
         """Write down, in one transaction, how the KI says that things stand for the key of this id.
 
         Raises JournalError if it cannot be written: then nothing of it is, and the KI is asked again. What
-        says nothing new writes nothing: a table asks all day.
+        says nothing new writes nothing: a table asks all day. What the card still owes of earlier answers is
+        written before, if it takes it.
         """
+        if self._held.owed() and not self._held.results:
+            # No other answer may come for days that they could be written with.
+            with contextlib.suppress(JournalError):
+                self._acknowledge([], {})
         if not self._says_anything_new(synced, key):
             return Acknowledged({}, self.waiting())
         with self._transaction():
@@ -438,11 +443,12 @@ class Journal(KeptRecords):
             self._db.execute("BEGIN IMMEDIATE")
             yield
             self._db.execute("COMMIT")
-        except sqlite3.Error as error:
+        except BaseException as error:
+            # It may be on the card after all: what is remembered of the file is read anew.
+            self._deltas = self._holds = self._sync = None
             self._roll_back()
-            raise trouble(self.file, error) from None
-        except BaseException:
-            self._roll_back()
+            if isinstance(error, sqlite3.Error):
+                raise trouble(self.file, error) from None
             raise
 
     def append(self, batch: Batch) -> None:

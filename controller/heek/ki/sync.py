@@ -5,9 +5,10 @@ acknowledged, as a **digest**: their count and the xor of their match ids. The K
 what it holds from this table. When the two differ the table offers everything again: so a KI that was
 restored from an older backup gets back what it has lost, and what it took late becomes known here.
 
-`inc` and `n` (from 1 within the incarnation, rising) tell the KI's operator of a second table with the same
-key: an incarnation that goes on after another has begun. `boot` and `mono_ms`, the table's monotonic clock
-as it asks, let the KI say when a match was that had no wall clock to go by. They label; they decide nothing.
+`inc`, `n` (from 1 within the incarnation, rising) and `heard` (the `mark` of the last answer that came, empty
+before the first) tell the KI's operator of a second table with the same key (`heek.ranking.sightings`).
+`boot` and `mono_ms`, the table's monotonic clock as it asks, let the KI say when a match was that had no wall
+clock to go by. They label; they decide nothing.
 
 What comes down are **news**, numbered from 1 for each table without gaps, kept for ever and told from the
 number that the table has on: told twice they change nothing. A kind that a table does not know yet is kept
@@ -18,12 +19,13 @@ enough: news are only added, so whoever has the newest by its mark has all that 
 and no hash, because what an erased player was called must leave no trace. Everything in the answer is signed
 by the service (`heek.ki.signed_answer`), and bound to the very question, so nothing old can be played again.
 
-On the wire. Question: `v` 1, `table` (key id), `name`, `inc`, `n`, `boot`, `mono_ms`, `holds` (count, xor),
-`waiting`, `news` (the highest number that is kept), `mark` (of that; zeros if there is none), `players` (KI
-numbers whose points are wanted), `sig`: the table's signature over "heek-sync-1" and the map without it.
-Answer: `ki` 1, `n` (of the question), `holds`, `points`, `now_s` (the KI's wall clock), `news` (a list of
-[number, kind, fields, mark]), `newest` (the highest number there is), `after` (the number that they go on
-from: the question's, or 0 if they take the place of what the table has).
+On the wire. Question: `v` 1, `table` (key id), `name`, `inc`, `n`, `heard`, `boot`, `mono_ms`, `holds`
+(count, xor), `waiting`, `news` (the highest number that is kept), `mark` (of that; zeros if there is none),
+`players` (KI numbers whose points are wanted), `sig`: the table's signature over "heek-sync-1" and the map
+without it. Answer: `ki` 1, `n` (of the question), `mark` (8 random bytes, by which the next question names
+this answer in `heard`), `holds`, `points`, `now_s` (the KI's wall clock), `news` (a list of [number, kind,
+fields, mark]), `newest` (the highest number there is), `after` (the number that they go on from: the
+question's, or 0 if they take the place of what the table has).
 """
 
 from __future__ import annotations
@@ -39,12 +41,14 @@ from heek.ki.envelope import KEY_ID_BYTES, sign, verify
 from heek.ki.numbers import is_ki_number
 
 CONTEXT: Final = b"heek-sync-1"
+MARK_BYTES: Final = 8
+_SIZES: Final = (MARK_BYTES, 16)
+"""Of an answer's mark and xor."""
 MOST_PLAYERS: Final = 50
 """Whose points are asked for at once."""
 MOST_NEWS: Final = 100
 """In one answer; the table asks on at once."""
 MOST_NEWS_BYTES: Final = 32 * 1024
-MARK_BYTES: Final = 8
 NO_MARK: Final = bytes(MARK_BYTES)
 """Of no news at all."""
 
@@ -71,6 +75,8 @@ class SyncQuestion:
     name: str
     inc: bytes
     n: int
+    heard: bytes
+    """The mark of the last answer within the incarnation; empty: none came yet."""
     boot: str
     mono_ms: int
     holds: Holds
@@ -96,6 +102,8 @@ class SyncAnswer:
     """How things stand at the KI for one table."""
 
     n: int
+    mark: bytes
+    """8 bytes, of this answer alone."""
     holds: Holds
     points: Mapping[str, int]
     now_s: int
@@ -133,6 +141,7 @@ def encode_question(question: SyncQuestion, seed: bytes) -> bytes:
         "name": question.name,
         "inc": question.inc,
         "n": question.n,
+        "heard": question.heard,
         "boot": question.boot,
         "mono_ms": question.mono_ms,
         "holds": list(question.holds),
@@ -151,19 +160,30 @@ def read_question(body: bytes) -> tuple[SyncQuestion, bytes, bytes]:
     match value:
         case {
             "v": 1, "table": bytes(table), "name": str(name), "inc": bytes(inc), "n": int(n),
-            "boot": str(boot), "mono_ms": int(mono_ms), "holds": [int(count), bytes(xor)],
-            "waiting": int(waiting), "news": int(news), "mark": bytes(mark), "players": list(players),
-            "sig": bytes(signature),
+            "heard": bytes(heard), "boot": str(boot), "mono_ms": int(mono_ms),
+            "holds": [int(count), bytes(xor)], "waiting": int(waiting), "news": int(news),
+            "mark": bytes(mark), "players": list(players), "sig": bytes(signature),
         }:  # fmt: skip
             sizes = (len(table), len(inc), len(xor), len(mark), len(signature))
-            fits = sizes == (KEY_ID_BYTES, 8, 16, MARK_BYTES, 64)
+            fits = sizes == (KEY_ID_BYTES, 8, 16, MARK_BYTES, 64) and len(heard) in (0, MARK_BYTES)
             sane = min(count, waiting, news) >= 0 and max(n, count, waiting, news) < 1 << 53 and n >= 1
             named = 0 < len(name) <= 24 and name.isprintable() and 0 < len(boot) <= 64 and boot.isprintable()
             known = len(players) <= MOST_PLAYERS and all(map(is_ki_number, players))
             if fits and sane and named and known and abs(mono_ms) < 1 << 53:
                 unsigned = {key: each for key, each in value.items() if key != "sig"}
                 question = SyncQuestion(
-                    table, name, inc, n, boot, mono_ms, (count, xor), waiting, news, tuple(players), mark
+                    table,
+                    name,
+                    inc,
+                    n,
+                    heard,
+                    boot,
+                    mono_ms,
+                    (count, xor),
+                    waiting,
+                    news,
+                    tuple(players),
+                    mark,
                 )
                 return question, CONTEXT + cbor.encode(unsigned), signature
     raise RecordError("is no question of a table how things stand")
@@ -180,6 +200,7 @@ def encode_sync_answer(answer: SyncAnswer) -> bytes:
         {
             "ki": 1,
             "n": answer.n,
+            "mark": answer.mark,
             "holds": list(answer.holds),
             "points": dict(answer.points),
             "now_s": answer.now_s,
@@ -198,15 +219,17 @@ def read_sync_answer(value: Mapping[str, Any], asked: SyncQuestion) -> SyncAnswe
     """
     match value:
         case {
-            "n": n, "holds": [count, bytes(xor)], "points": dict(points), "now_s": now_s,
-            "news": list(told), "newest": newest, "after": after,
-        } if len(xor) == 16 and all(map(is_number, (n, count, now_s, newest, after))):  # fmt: skip
+            "n": n, "mark": bytes(mark), "holds": [count, bytes(xor)], "points": dict(points),
+            "now_s": now_s, "news": list(told), "newest": newest, "after": after,
+        } if all(map(is_number, (n, count, now_s, newest, after))) and (
+            (len(mark), len(xor)) == _SIZES
+        ):  # fmt: skip
             if n != asked.n:
                 raise LinkError("the KI answered another question than was asked")
             if after not in (0, asked.news):
                 raise LinkError(f"the KI's news go on from number {after}, which was not asked for")
             news = tuple(_news(each, after + place) for place, each in enumerate(told, start=1))
-            return SyncAnswer(n, (count, xor), _points(points), now_s, news, newest, after)
+            return SyncAnswer(n, mark, (count, xor), _points(points), now_s, news, newest, after)
     raise LinkError("the KI's answer does not say how things stand; are both of the same version?")
 
 

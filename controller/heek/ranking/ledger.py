@@ -13,12 +13,12 @@ from typing import Final
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DBAPIError
 
-from heek.clock import MILLISECOND, Instant
+from heek.clock import Instant
 from heek.errors import RankingRefusal
 from heek.ki.answers import BatchAnswer, SignedIn
 from heek.ki.envelope import key_id, verify_introduction
 from heek.ki.numbers import ki_number
-from heek.ki.sync import SyncAnswer, read_question
+from heek.ki.sync import MARK_BYTES, SyncAnswer, read_question
 from heek.ranking.accounts import look_up, make_account, mend_standings, standings_add_up
 from heek.ranking.acts import carry_out
 from heek.ranking.chains import look_for_gaps, newest_link
@@ -92,13 +92,13 @@ class Ledger:
         """
         question, signed, signature = read_question(body)
         wall_s = self._wall_s()
+        mark = self._draw(1 << 8 * MARK_BYTES).to_bytes(MARK_BYTES, "big")
         try:
             with self._store.writer.begin() as connection:
                 table = asking_table(connection, question, signed, signature)
                 changed = note(connection, table, question, wall_s)
                 seen = self._sightings.setdefault(table.id, Sightings())
-                mono = question.mono_ms * MILLISECOND
-                beside = seen.saw(question.inc, question.n, question.boot, mono, now)
+                beside = seen.saw(question.inc, question.heard, mark, now)
                 if beside is not None:
                     find(connection, table.id, CLONE, CLONE_WORDS, int(wall_s))
                     changed = True
@@ -107,7 +107,7 @@ class Ledger:
                 look = question.waiting == 0 and self._no_gap_to.get(table.id) != newest
                 if look:
                     look_for_gaps(connection, table.id, int(wall_s))
-                said = answer(connection, table, question, int(wall_s))
+                said = answer(connection, table, question, mark, int(wall_s))
         except DBAPIError as error:
             raise self._busy(error) from error
         if look:

@@ -1,10 +1,11 @@
-"""Whether two tables live with one key at once, told from when each incarnation asked: a cloned card.
+"""Whether two tables live with one key at once, told from what each incarnation has heard: a cloned card.
 
-An incarnation is one start of a table's daemon. The daemons of one table live one after the other, so from
-the first to the last question of each there are spans of time that do not overlap; those of two that live at
-once do. What counts is when a question was asked, not when it came, so that one that was long under way, and
-arrives when the next daemon has begun, shows nothing: each names its monotonic clock, and the least that any
-of the same boot was under way ties that clock to ours. One question alone is no span.
+An incarnation is one start of a table's daemon. The daemons of one table live one after the other; those of
+two may live at once. When a question comes says little, since it may have been under way for long, and that
+of a daemon that is gone arrives when the next has begun. What can be proven is this: an incarnation had begun
+when its first question came, and it still lived when the KI gave an answer whose mark a later question names.
+Two for which one and the same instant lies between these two lived at once, whatever the links held back,
+doubled or mixed up; both are told by our own clock, so no other one matters.
 
 Pure, and kept in memory only: two tables that live at once go on to do so. It labels; it decides nothing.
 """
@@ -13,22 +14,24 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from heek.clock import SECOND, Duration, Instant
+from heek.clock import Instant
 
-OVERLAP: Final[Duration] = 10 * SECOND
-"""Spans that overlap by less may be those of one table after another: clocks drift."""
 MOST_INCARNATIONS: Final = 16
 """Of one table; the one that asked least lately is forgotten."""
-MOST_BOOTS: Final = 16
+MOST_ANSWERS: Final = 16
+"""Of one incarnation; an answer that was heard is among the newest."""
 
 
 @dataclass(slots=True)
 class _Incarnation:
-    n: int
     begun: Instant
-    last: Instant
+    """It had begun by then."""
+    lived: Instant | None = None
+    """It lived still at that time; None: nothing shows that it heard anything."""
+    answers: OrderedDict[bytes, Instant] = field(default_factory=OrderedDict)
+    """When each answer was given, by its mark."""
 
 
 @dataclass(slots=True)
@@ -36,28 +39,21 @@ class Sightings:
     """What was seen of one table."""
 
     _incarnations: OrderedDict[bytes, _Incarnation] = field(default_factory=OrderedDict)
-    _offsets: OrderedDict[str, Duration] = field(default_factory=OrderedDict)
     _told: set[frozenset[bytes]] = field(default_factory=set)
 
-    def saw(self, inc: bytes, n: int, boot: str, mono_ns: Instant, now: Instant) -> bytes | None:
+    def saw(self, inc: bytes, heard: bytes, mark: bytes, now: Instant) -> bytes | None:
         """A question came; the incarnation that lives beside this one, told once, or None.
 
-        `n` is the question's number within the incarnation, `mono_ns` the table's monotonic clock when it
-        was asked, `now` ours.
+        `heard` is the mark of the last answer that the incarnation has had, `mark` of the one it gets now.
         """
-        offset = min(self._offsets.get(boot, now - mono_ns), now - mono_ns)
-        self._offsets[boot] = offset
-        _keep_newest(self._offsets, boot, MOST_BOOTS)
-        asked = mono_ns + offset
-        mine = self._incarnations.get(inc)
-        if mine is None:
-            self._incarnations[inc] = _Incarnation(n, asked, asked)
-        elif n > mine.n:
-            mine.n = n
-            mine.last = max(mine.last, asked)
-        else:
-            return None
+        mine = self._incarnations.setdefault(inc, _Incarnation(now))
         _keep_newest(self._incarnations, inc, MOST_INCARNATIONS)
+        mine.answers[mark] = now
+        _keep_newest(mine.answers, mark, MOST_ANSWERS)
+        lived = mine.answers.get(heard)
+        if lived is None or (mine.lived is not None and lived <= mine.lived):
+            return None
+        mine.lived = lived
         return self._beside(inc)
 
     def _beside(self, inc: bytes) -> bytes | None:
@@ -65,16 +61,15 @@ class Sightings:
         self._told = {pair for pair in self._told if pair <= self._incarnations.keys()}
         for other, seen in self._incarnations.items():
             pair = frozenset((inc, other))
-            overlap = min(mine.last, seen.last) - max(mine.begun, seen.begun)
-            if other != inc and pair not in self._told and overlap >= OVERLAP:
+            if other == inc or pair in self._told or mine.lived is None or seen.lived is None:
+                continue
+            if min(mine.lived, seen.lived) >= max(mine.begun, seen.begun):
                 self._told.add(pair)
                 return other
         return None
 
 
-def _keep_newest(
-    kept: OrderedDict[bytes, _Incarnation] | OrderedDict[str, Duration], key: object, most: int
-) -> None:
-    kept.move_to_end(key)  # type: ignore[arg-type]
+def _keep_newest(kept: OrderedDict[Any, Any], key: object, most: int) -> None:
+    kept.move_to_end(key)
     while len(kept) > most:
         kept.popitem(last=False)

@@ -54,11 +54,14 @@ def note(connection: Connection, table: Row[Any], question: SyncQuestion, wall_s
     return _note_boot(connection, table.id, question, wall_s)
 
 
-def answer(connection: Connection, table: Row[Any], question: SyncQuestion, now_s: int) -> SyncAnswer:
+def answer(
+    connection: Connection, table: Row[Any], question: SyncQuestion, mark: bytes, now_s: int
+) -> SyncAnswer:
     """How things stand for a table."""
     after = question.news if knows(connection, table.id, question.news, question.mark) else 0
     return SyncAnswer(
         n=question.n,
+        mark=mark,
         holds=(table.held, table.held_xor),
         points=points_of(connection, question.players),
         now_s=now_s,

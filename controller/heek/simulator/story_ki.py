@@ -34,7 +34,7 @@ from heek.ki.envelope import (
 from heek.ki.link import LinkStatus, Request
 from heek.ki.record import Record, decode_record
 from heek.ki.signed_answer import sign_answer
-from heek.ki.sync import SyncAnswer, digest, encode_sync_answer, is_from, read_question
+from heek.ki.sync import MARK_BYTES, SyncAnswer, digest, encode_sync_answer, is_from, read_question
 
 NAME: Final = "The story's KI"
 ROUND_TRIP_S: Final = 0.05
@@ -129,6 +129,7 @@ class StoryKi:
         return encode_sync_answer(
             SyncAnswer(
                 question.n,
+                question.n.to_bytes(MARK_BYTES, "big"),
                 digest(held),
                 {player: self.points(player) for player in question.players},
                 round(self._wall_s()),

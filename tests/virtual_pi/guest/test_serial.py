@@ -44,7 +44,10 @@ def ki(tmp_path: Path) -> Iterator[Path]:
         text=True,
     )
     gateway = subprocess.Popen(
-        [sys.executable, "-m", "heek", "ki", "serial-gateway", "--port", "/dev/ttyS2", "--baud", str(BAUD)],
+        [
+            *(sys.executable, "-m", "heek", "ki", "serial-gateway", "--first-sight"),
+            *("--port", "/dev/ttyS2", "--baud", str(BAUD)),
+        ],
         stderr=subprocess.DEVNULL,
     )
     try:
