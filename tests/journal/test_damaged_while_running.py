@@ -79,6 +79,17 @@ def test_what_is_won_after_a_page_broke_is_in_the_new_journal(running: Running, 
     assert len(damaged_folders(running.folder)) == 1
 
 
+def test_the_log_says_what_was_found_and_what_was_done(
+    running: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two lines, the damage and what came over; neither tells anybody to do what is done already."""
+    running.breaks(root(running.folder, "events"))
+    running.win()
+    found, done = caplog.messages
+    assert found.endswith("is damaged (database disk image is malformed)")
+    assert done.startswith("The journal was damaged. It was set aside in damaged-1")
+
+
 def test_a_question_that_meets_a_broken_page_is_answered_from_the_new_journal(running: Running) -> None:
     """Who asks what waits for the KI gets it, and an answer to it is written."""
     running.breaks(root(running.folder, "outbox"))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import heek
 from heek.errors import JournalDamaged, JournalError
-from heek.journal import Journal, Salvaged, open_journal, open_or_salvage, read_journal
+from heek.journal import Journal, News, Salvaged, Synced, open_journal, open_or_salvage, read_journal
 from heek.journal.carving import carve
 from heek.journal.schema import APPLICATION_ID, FILE_NAME, MARKER_NAME, VERSION
 from heek.journal.set_aside import BEGUN, MOVING, REPORT, SALVAGING, damaged_folders, unfinished
@@ -34,6 +34,7 @@ from tests.journal.damage import (
     leaf,
     match,
     overwrite,
+    root,
     season,
     told,
     without_log,
@@ -144,6 +145,24 @@ def test_a_result_whose_answer_is_lost_is_offered_again(folder: Path) -> None:
         assert journal.waiting() + sum(1 for _ in journal.results()) <= 2 * MATCHES
         offered = {each.match for each in journal.unsent(1000, 1 << 30)}
         assert {match(number) for number in range(MATCHES - WAITING + 1, MATCHES + 1)} <= offered
+
+
+@pytest.mark.parametrize("table", ["news", "voids", "names"])
+def test_what_the_ki_told_and_cannot_be_read_is_to_be_told_again(folder: Path, table: str) -> None:
+    """The pin stays, and the KI is asked for its news from the first one on."""
+    season(folder)
+    without_log(folder)
+    overwrite(folder, root(folder, table))
+    with open_or_salvage(folder) as journal:
+        notes = journal.ki_notes(KEY)
+        assert (notes.pin, notes.news, notes.mark, notes.settled[0]) == (PIN, 0, bytes(8), 3)
+        again = (
+            News(1, "voided", "{}", match(1), "wrong seat"),
+            News(2, "named", "{}", "00000001", "Shorah"),
+        )
+        journal.sync(Synced({}, again, notes.settled), KEY)
+        assert journal.voids() == {match(1): "wrong seat"}
+        assert journal.names() == {"00000001": "Shorah"}
 
 
 def test_what_is_no_damage_is_not_set_aside(folder: Path) -> None:

@@ -8,7 +8,8 @@ recordings stay where they are: they are much larger, they tell what happened an
 A table is read forwards up to the first row that cannot be read, backwards down to the last one, and between
 the two row by row. What the tree of pages hides, or a file that is no database any more, is looked for page
 by page (`heek.journal.carving`). A result that was found counts as waiting unless its answer was found as
-well: to offer a match twice does no harm, to offer it never would.
+well: to offer a match twice does no harm, to offer it never would. If anything of what the KI has told cannot
+be read, the KI is to tell all of it again.
 
 The first event of the new journal, `journal_salvaged`, says where the old one lies and what came over; its
 number goes on from the old one's last, as far as that could be read. While the table runs it takes the number
@@ -31,6 +32,7 @@ from heek.journal.carving import carve
 EVENT: Final = "journal_salvaged"
 
 _LEFT_BEHIND: Final = frozenset({"events", "recordings", "recording_parts"})
+_TOLD: Final = frozenset({"news", "voids", "names"})
 _BY_HAND: Final = frozenset({"results", "outbox", "snapshot"})
 _MOST_PROBED: Final = 100_000
 """Rows that are looked for one by one where a scan from neither end goes."""
@@ -121,6 +123,8 @@ class _Found:
         self.tables: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = {}
         """Every other table: columns and rows."""
         self.snapshot: tuple[Any, ...] | None = None
+        self.told_whole = True
+        """All that the KI had told could be read."""
         self.last_seq = 0
         self.whole = False
         """Results and outbox were read without a gap."""
@@ -215,6 +219,7 @@ def _read(old: sqlite3.Connection, db: sqlite3.Connection, found: _Found) -> Non
         else:
             found.tables[name] = (columns, rows)
         gaps += not whole
+        found.told_whole &= whole or name not in _TOLD
     with contextlib.suppress(sqlite3.Error):
         last_seq = int(old.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
         # A number that no table lives to see comes of a broken page.
@@ -297,6 +302,8 @@ def _write(db: sqlite3.Connection, found: _Found, folder: str, seq: int) -> Salv
             # One that breaks a rule of its table was damaged too.
             with contextlib.suppress(sqlite3.IntegrityError):
                 db.execute(f"INSERT OR REPLACE INTO {table}({named}) VALUES({marks})", row)
+    if not found.told_whole:
+        db.execute("UPDATE ki SET news = 0, mark = zeroblob(8)")
     if snapshot is not None:
         marks = ", ".join("?" * len(snapshot))
         db.execute(f"INSERT INTO snapshot VALUES({marks})", snapshot)

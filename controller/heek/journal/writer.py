@@ -326,7 +326,8 @@ class JournalWriter:
         if self._anew_at is not None and usable:
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._anew_at = now
-        log.error("%s", damage)
+        # Without what is to be done about it: that is done here.
+        log.error("%s", str(damage).partition(";")[0])
         self._journal.begin_anew(str(damage), self._tail - self._waiting)
         if self.salvaged is not None:
             log.error("%s", self.salvaged.sentence)
