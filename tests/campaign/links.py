@@ -58,6 +58,8 @@ class Way:
     word: str = "good"
     recorded: list[bytes] = field(default_factory=list)
     """Answers that somebody on the line has written down."""
+    under_way_until: float = 0.0
+    """By the loop's time: when the last question arrives that is under way."""
 
 
 def _later(loop: asyncio.AbstractEventLoop, delay_s: float, what: Callable[..., Any], *args: Any) -> None:
@@ -107,6 +109,7 @@ class HttpWay:
         copies = dice.choice((2, 3)) if word == "double" else 1
         for _ in range(copies):
             delay = dice.uniform(0.001, LATEST_S if word in ("late", "double") else 0.03)
+            way.under_way_until = max(way.under_way_until, self._loop.time() + delay)
             asked = _damaged(dice, body) if word == "damaged" and dice.random() < 0.5 else body
             _later(self._loop, delay, self._arrive, request, asked, answer)
 

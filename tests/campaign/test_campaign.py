@@ -137,6 +137,19 @@ def test_two_that_have_not_been_heard_yet_need_not_be_told_of() -> None:
         assert faults_of(Plan(seed, 1, (False,) * 2, (False,) * 2, acts))[0] == []
 
 
+def test_a_late_copy_of_what_a_card_has_no_more_comes_before_all_is_at_rest() -> None:
+    """Minutes after a card was put back the KI gets a match of before: one more offer is right."""
+    acts = (
+        Act(0, Kind.BACKUP, 0),
+        Act(1, Kind.LINK, 0, 0, "double"),
+        Act(2, Kind.MATCH, 0, 1),
+        Act(3, Kind.PASS, 0, 0.5),
+        Act(4, Kind.PUT_BACK, 0),
+    )
+    for seed in range(12):
+        assert faults_of(Plan(seed, 1, (False,), (False,), acts))[0] == []
+
+
 def test_no_gap_is_asked_for_of_a_key_that_nobody_has_any_more() -> None:
     """What the KI lacks under a key is told when its table says that nothing waits; a lost key never does."""
     for after in range(16):

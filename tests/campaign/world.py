@@ -348,6 +348,7 @@ class World(Worldly):
             and table.reporting is not None
             and table.reporting.status.waiting == 0
             and table.reporting.status.state == "up"
+            and table.way.under_way_until <= self.loop.time()
             for table in self.tables
         )
         return resting and not list(unsettled(self))
