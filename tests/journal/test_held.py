@@ -26,6 +26,7 @@ from heek.journal import (
 )
 from heek.ki.sync import digest
 from tests.journal.scripts import batch
+from tests.journal.test_outbox import LyingCard
 
 KEY = b"tablekey"
 
@@ -142,6 +143,23 @@ def test_an_answer_that_is_owed_is_written_without_another_answer(folder: Path) 
     table.fail(False)
     table.sync()
     assert table.journal._db.execute(rows).fetchall() == []
+    table.writer.close()
+
+
+def test_what_is_owed_and_in_the_file_already_waits_no_less_than_not(folder: Path) -> None:
+    """Result and answer were written by a commit that was told as failed: nothing waits, and not less."""
+    table = Table(folder)
+    table.fail()
+    table.win()
+    assert table.ask() == 1
+    table.fail(False)
+    table.journal._db = LyingCard(table.journal._db)  # type: ignore[assignment]
+    table.wait()
+    table.wait()
+    assert table.writer.status.saving
+    assert table.journal.waiting() == 0
+    table.sync()
+    assert table.journal.ki_notes(KEY).holds == digest([identity(match(1))])
     table.writer.close()
 
 

@@ -50,6 +50,9 @@ _WAITING_RECORD: Final = (
     f"SELECT record FROM results JOIN outbox USING(match) WHERE match = ? AND {UNANSWERED}"
 )
 _ANSWERED: Final = "UPDATE outbox SET state = ?, reason = ?, again = 0 WHERE match = ? AND state = 'waiting'"
+_STILL_WAITING: Final = (
+    "SELECT count(*) FROM outbox WHERE state = 'waiting' AND match IN (SELECT value FROM json_each(?))"
+)
 _KEY_OF: Final = "SELECT key FROM results WHERE match = ?"
 _INSERT_RECORDING: Final = "INSERT INTO recordings(first_seq, beginning) VALUES(?, ?)"
 _INSERT_PART: Final = "INSERT INTO recording_parts(last_seq, recording, after_seq, inputs) VALUES(?, ?, ?, ?)"
@@ -188,7 +191,9 @@ class Journal(KeptRecords):
 
     def waiting(self) -> int:
         """How many results the KI has not acknowledged, those that are not written yet among them."""
-        answered = len(self._held.owed()) if self._held.answers else 0
+        owed = [each.match for each in self._held.owed()] if self._held.answers else []
+        # Some may be in the file already, by a commit that was told as failed.
+        answered = self._rows(_STILL_WAITING, (json.dumps(owed),))[0][0] if owed else 0
         return super().waiting() - answered + len(self._held.waiting())
 
     def last_seq(self) -> int:
