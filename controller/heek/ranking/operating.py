@@ -97,7 +97,7 @@ class Operating:
         enrolled = await self._desk.write(
             lambda ledger: ledger.enrol(claim.public, claim.name, replaces, actor), lambda _: True
         )
-        self._claims.confirm(claim, key)
+        self._claims.confirm(claim, key, self._now())
         return enrolled
 
     def _check_key(self, key: str) -> None:
