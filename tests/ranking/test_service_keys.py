@@ -31,7 +31,7 @@ def test_the_service_signs_by_the_same_key_after_every_start(tmp_path: Path) -> 
     assert (first.public, first.id) == (public_key(first.seed), key_id(first.public))
     assert stat.S_IMODE((folder / SERVICE_FILE).stat().st_mode) == 0o600
     assert first.seed.hex() not in repr(first)
-    for file in folder.glob("ki.sqlite3*"):
+    for file in (*folder.glob("ki.sqlite3*"), folder / "ki.kept"):
         file.unlink()
     with RunningKi(tmp_path) as ki:
         assert ki.service.key == first

@@ -65,6 +65,7 @@ def open_store(file: Path) -> Store:
         writer = _engine(file, writes=True, size=1)
         reader = _engine(file, writes=False, size=READERS)
         _settle(writer, file)
+        _mark(file)
         return Store(file, lock, writer, reader)
     except BaseException as error:
         for engine in (writer, reader):
@@ -117,18 +118,55 @@ def _make_folder(folder: Path) -> None:
         raise _not_writable(folder, error) from None
 
 
+def marker_of(file: Path) -> Path:
+    """What stands beside a ledger once one was kept there: `ki.kept`, for `ki.sqlite3`."""
+    return file.with_name(f"{file.stem}.kept")
+
+
 def _refuse_emptied(file: Path) -> None:
-    """SQLite would take an emptied file for a new one, and delete its log, from which much may be saved."""
-    log = file.with_name(f"{file.name}-wal")
+    """An emptied or vanished ledger is none to begin anew in silently; SQLite would even delete its log."""
+    log, marker = file.with_name(f"{file.name}-wal"), marker_of(file)
     try:
-        emptied = log.stat().st_size > 0 and (not file.exists() or file.stat().st_size == 0)
+        there = file.exists()
+        if there and file.stat().st_size > 0:
+            return
+        witnesses = [log] if log.exists() and log.stat().st_size > 0 else []
+        if marker.exists():
+            witnesses.append(marker)
     except OSError:
         return
-    if emptied:
+    if witnesses:
+        names = " and ".join(each.name for each in witnesses)
         raise RankingError(
-            f"{file}: is empty, though {log.name} beside it says that it was not; bring back a copy, or move "
-            f"both away to begin anew: the tables then offer all their results again"
+            f"{file}: is {'empty' if there else 'gone'}, though {names} beside it "
+            f"{'says' if len(witnesses) == 1 else 'say'} that a ledger was kept here; bring back a copy, or, "
+            f"to begin anew on purpose, move {names} away: the tables then offer all their results again"
         )
+
+
+def _mark(file: Path) -> None:
+    """Make the marker; after the tables are durable, else a cut in between would look like a loss."""
+    marker = marker_of(file)
+    if marker.exists():
+        return
+    try:
+        handle = os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.write(
+                handle, b"A ledger is kept here; heek knows by this that it is damaged when gone or empty.\n"
+            )
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _not_writable(marker, error) from None
+    # Some file systems cannot do that; it is no reason not to serve.
+    with contextlib.suppress(OSError):
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _make_private(file: Path) -> None:
