@@ -18,6 +18,7 @@ from heek.ranking.service_keys import (
     read_operator_key,
     service_key,
 )
+from tests.ranking.records import FakeTable
 from tests.ranking.service import RunningKi
 
 BOTH = [(SERVICE_FILE, service_key), (OPERATOR_FILE, operator_key)]
@@ -79,3 +80,23 @@ def test_a_ki_without_its_key_does_not_start(tmp_path: Path) -> None:
         RunningKi(tmp_path)
     file.write_text(right)
     RunningKi(tmp_path).close()
+
+
+def test_a_key_that_is_gone_is_missed(tmp_path: Path) -> None:
+    """Its tables take nobody else's word: none is made in silence, one is on purpose."""
+    with RunningKi(tmp_path) as ki:
+        file = ki.database.parent / SERVICE_FILE
+    file.unlink()
+    with RunningKi(tmp_path) as ki:
+        ki.introduce(FakeTable())
+    text = file.read_text()
+    file.unlink()
+    with pytest.raises(
+        KeyFileError, match=r"service\.key: is gone, and .*bring it back.*once with --new-key"
+    ):
+        RunningKi(tmp_path)
+    assert not file.exists()
+    with RunningKi(tmp_path, new_key=True) as ki:
+        assert file.read_text() != text
+    with RunningKi(tmp_path, new_key=True) as again:
+        assert again.service.key == ki.service.key

@@ -54,10 +54,24 @@ class ServiceKey:
         return f"ServiceKey({self.id.hex()})"
 
 
-def service_key(folder: Path, new_seed: Callable[[], bytes] = lambda: secrets.token_bytes(32)) -> ServiceKey:
-    """The key of the KI whose ledger is in this folder; made if there is none yet. Raises KeyFileError."""
+def service_key(
+    folder: Path,
+    new_seed: Callable[[], bytes] = lambda: secrets.token_bytes(32),
+    *,
+    must_be_there: bool = False,
+) -> ServiceKey:
+    """The key of the KI whose ledger is in this folder; made if there is none yet.
+
+    Raises KeyFileError, also if there is none though tables know one already (`must_be_there`).
+    """
 
     def made() -> str:
+        if must_be_there:
+            raise KeyFileError(
+                f"{folder / SERVICE_FILE}: is gone, and the ledger's tables know the KI by it; bring it back "
+                "from a copy, or, to begin with a new key on purpose, start it once with --new-key "
+                f"({_SERVICE.loss})"
+            )
         seed = new_seed()
         return f"heek-service-key 1\nsecret {seed.hex()}\npublic {public_key(seed).hex()}\n"
 

@@ -19,7 +19,7 @@ from sqlalchemy.pool import QueuePool
 
 from heek.errors import RankingError
 from heek.ranking.chains import link_all
-from heek.ranking.schema import VERSION, ledger_version, metadata
+from heek.ranking.schema import VERSION, ledger_version, metadata, tables
 
 log: Final = logging.getLogger("heek")
 
@@ -33,8 +33,10 @@ READERS: Final = 2
 class Store:
     """An open ledger; made by `open_store`, closed once."""
 
-    def __init__(self, file: Path, lock: int, writer: Engine, reader: Engine) -> None:
+    def __init__(self, file: Path, lock: int, writer: Engine, reader: Engine, *, had_tables: bool) -> None:
         self.file = file
+        self.had_tables = had_tables
+        """When it was opened, tables had reported here that know the KI by its key."""
         self.writer = writer
         """For one thread."""
         self.reader = reader
@@ -64,9 +66,9 @@ def open_store(file: Path) -> Store:
         _make_private(file)
         writer = _engine(file, writes=True, size=1)
         reader = _engine(file, writes=False, size=READERS)
-        _settle(writer, file)
+        had_tables = _settle(writer, file)
         _mark(file)
-        return Store(file, lock, writer, reader)
+        return Store(file, lock, writer, reader, had_tables=had_tables)
     except BaseException as error:
         for engine in (writer, reader):
             if engine is not None:
@@ -244,14 +246,17 @@ def _engine(file: Path, *, writes: bool, size: int) -> Engine:
     return engine
 
 
-def _settle(engine: Engine, file: Path) -> None:
-    """Make the tables of an empty file, or see that those there are are ours, of this version, and sound."""
+def _settle(engine: Engine, file: Path) -> bool:
+    """Make the tables of an empty file, or see that those there are are ours, of this version, and sound.
+
+    Whether it has tables of ours that know the KI by its key.
+    """
     with engine.begin() as connection:
         found = set(inspect(connection).get_table_names())
         if not found:
             metadata.create_all(connection)
             connection.execute(ledger_version.insert().values(id=1, version=VERSION))
-            return
+            return False
         if ledger_version.name not in found:
             raise RankingError(f"{file}: is another program's data base; set another service.database")
         version = connection.execute(select(func.max(ledger_version.c.version))).scalar()
@@ -268,6 +273,9 @@ def _settle(engine: Engine, file: Path) -> None:
             )
         if version < VERSION:
             _bring_up(connection, file, version)
+            # A KI of version 1 had no key.
+            return False
+        return connection.execute(select(tables.c.id).limit(1)).first() is not None
 
 
 def _bring_up(connection: Connection, file: Path, version: int) -> None:
