@@ -43,6 +43,17 @@ class Store:
         """For up to `READERS` threads."""
         self._lock = lock
 
+    def empty_log(self) -> bool:
+        """Bring all that stands in the log into the file; False if a reader was in the way."""
+        raw = self.writer.raw_connection()
+        try:
+            cursor = raw.cursor()
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            busy, *_ = cursor.fetchone() or (1,)
+            return not busy
+        finally:
+            raw.close()
+
     def close(self) -> None:
         """Close the file, and let others have it."""
         self.reader.dispose()
@@ -236,6 +247,8 @@ def _engine(file: Path, *, writes: bool, size: int) -> Engine:
         if writes:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
+            # What an erasure takes away is not to be found in free space.
+            connection.execute("PRAGMA secure_delete = ON")
         else:
             connection.execute("PRAGMA query_only = ON")
 
