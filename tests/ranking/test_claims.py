@@ -50,7 +50,7 @@ def test_a_claim_waits_and_is_enrolled() -> None:
     asked, pending = claim(1), claims()
     assert state(pending.answer(asked, "a", 0)) == "waiting"
     assert pending.open_for_codes(SECOND) == (asked,)
-    pending.confirm(asked, key(1), 0)
+    pending.confirm(asked, "BCDFGHJK", key(1), 0)
     for _ in range(2):
         value = cbor.decode(pending.answer(asked, "a", 2 * SECOND))
         enrolled = read_claim_answer(value, key(1), asked.public)
@@ -64,7 +64,7 @@ def test_a_code_is_good_once() -> None:
     """A claim whose code was typed in stands open for no code any more, and no longer waits."""
     asked, pending = claim(1), claims()
     pending.answer(asked, "a", 0)
-    pending.confirm(asked, key(1), 0)
+    pending.confirm(asked, "BCDFGHJK", key(1), 0)
     assert pending.open_for_codes(0) == ()
     assert pending.waiting(0) == ()
 
@@ -74,11 +74,21 @@ def test_a_code_lives_ten_minutes() -> None:
     waits, enrolled, pending = claim(1), claim(2), claims()
     for each in (waits, enrolled):
         pending.answer(each, None, 0)
-    pending.confirm(enrolled, key(1), 0)
+    pending.confirm(enrolled, "BCDFGHJK", key(1), 0)
     assert pending.open_for_codes(LIFETIME - 1) == (waits,)
     assert state(pending.answer(enrolled, None, LIFETIME - 1)) == "enrolled"
     assert pending.open_for_codes(LIFETIME) == ()
     assert state(pending.answer(enrolled, None, LIFETIME)) == "waiting"
+
+
+def test_a_code_that_worked_is_known_for_ten_minutes() -> None:
+    """So that whoever types it again hears that it is done, and nobody for longer."""
+    pending = claims()
+    assert not pending.worked("BCDFGHJK", 0)
+    pending.confirm(claim(1), "BCDFGHJK", key(1), SECOND)
+    assert pending.worked("BCDFGHJK", LIFETIME)
+    assert not pending.worked("XXXXXXXX", LIFETIME)
+    assert not pending.worked("BCDFGHJK", LIFETIME + SECOND)
 
 
 def test_a_new_code_takes_the_old_ones_place() -> None:
@@ -87,7 +97,7 @@ def test_a_new_code_takes_the_old_ones_place() -> None:
     pending.answer(first, None, 0)
     pending.answer(second, None, 1)
     assert pending.open_for_codes(1) == (second,)
-    pending.confirm(first, key(1), 0)
+    pending.confirm(first, "BCDFGHJK", key(1), 0)
     assert state(pending.answer(second, None, 2)) == "waiting"
 
 
@@ -98,7 +108,7 @@ def test_two_tables_behind_one_address_are_enrolled_both() -> None:
         assert state(pending.answer(one, "router", now)) == "waiting"
         assert state(pending.answer(other, "router", now)) == "waiting"
     assert pending.open_for_codes(3) == (one, other)
-    pending.confirm(one, key(1), 3)
+    pending.confirm(one, "BCDFGHJK", key(1), 3)
     assert state(pending.answer(other, "router", 4)) == "waiting"
     assert state(pending.answer(one, "router", 4)) == "enrolled"
 
@@ -122,7 +132,7 @@ def test_what_was_confirmed_is_displaced_by_nobody() -> None:
     for number in range(2, 3 * MOST_OF_A_SOURCE):
         pending.answer(claim(number), "a", 1)
     assert asked not in pending.open_for_codes(1)
-    pending.confirm(asked, key(1), 2)
+    pending.confirm(asked, "BCDFGHJK", key(1), 2)
     for each in (older, *(claim(number) for number in range(2, 3 * MOST_OF_A_SOURCE))):
         pending.answer(each, "a", 3)
     assert state(pending.answer(asked, "a", LIFETIME)) == "enrolled"

@@ -49,6 +49,9 @@ def test_the_operators_word_is_made_once(tmp_path: Path) -> None:
     other.mkdir()
     assert operator_key(other) != word
     assert is_operator_key(f" {word}\n", word)
+    line = (tmp_path / OPERATOR_FILE).read_text().splitlines()[1]
+    assert line != word
+    assert is_operator_key(f"{line}\n", word)
     assert not any(is_operator_key(each, word) for each in ("", word[:-1], word + "a", "é" * 32))
 
 

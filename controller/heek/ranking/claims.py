@@ -59,6 +59,8 @@ class Claims:
         """By the table's public key, the one that came first first."""
         self._confirmed: dict[Claim, _Confirmed] = {}
         """Those whose code was typed in."""
+        self._worked: dict[str, Instant] = {}
+        """Codes that were typed in, and when: they are good for nothing more, but people type them again."""
         self._wrong = Limit(WRONG_CODES, LIFETIME)
         self._none_before: Instant | None = None
 
@@ -96,8 +98,14 @@ class Claims:
         if wait_s:
             self._none_before = now + wait_s * SECOND
 
-    def confirm(self, claim: Claim, key: bytes, now: Instant) -> None:
+    def worked(self, code: str, now: Instant) -> bool:
+        """Whether this code was typed in a while ago, and was right."""
+        self._forget_old(now)
+        return code in self._worked
+
+    def confirm(self, claim: Claim, code: str, key: bytes, now: Instant) -> None:
         """Its code was typed in, and the table is known from now on; `key` is what the code gives."""
+        self._worked[code] = now
         since = now
         there = self._pending.get(claim.public)
         if there is not None and there.claim == claim:
@@ -121,3 +129,4 @@ class Claims:
         self._confirmed = {
             claim: each for claim, each in self._confirmed.items() if now - each.since < LIFETIME
         }
+        self._worked = {code: since for code, since in self._worked.items() if now - since < LIFETIME}
