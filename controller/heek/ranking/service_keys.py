@@ -75,8 +75,19 @@ def service_key(
         seed = new_seed()
         return f"heek-service-key 1\nsecret {seed.hex()}\npublic {public_key(seed).hex()}\n"
 
-    found = kept(folder / SERVICE_FILE, _SERVICE, made)
-    return ServiceKey(bytes.fromhex(found[1]), bytes.fromhex(found[2]))
+    return _service(folder, made)
+
+
+def read_service_key(folder: Path) -> ServiceKey:
+    """The same for whoever looks the KI up; raises KeyFileError if there is none yet."""
+
+    def none() -> str:
+        raise KeyFileError(
+            f"{folder / SERVICE_FILE}: is not there; start the KI once (heek ki serve), or say which "
+            "KI it is (another --config, or --url and --key)"
+        )
+
+    return _service(folder, none)
 
 
 def operator_key(folder: Path) -> str:
@@ -106,6 +117,11 @@ def is_operator_key(given: str, right: str) -> bool:
     """
     word = given.strip().removeprefix("secret ").strip()
     return hmac.compare_digest(word.encode(), right.encode())
+
+
+def _service(folder: Path, make: Callable[[], str]) -> ServiceKey:
+    found = kept(folder / SERVICE_FILE, _SERVICE, make)
+    return ServiceKey(bytes.fromhex(found[1]), bytes.fromhex(found[2]))
 
 
 def _word(folder: Path, make: Callable[[], str]) -> str:
