@@ -217,8 +217,8 @@ def test_a_damaged_or_foreign_file_is_one_line(
     (stick / "folder").mkdir()
     capsys.readouterr()
     for name, words in {
-        "cut": "ends in the middle (after 2 sound records)",
-        "foreign": "is no file that heek journal export wrote",
+        "cut": "ends in the middle (after 2 sound records); nothing of it was sent",
+        "foreign": "is no file that heek journal export wrote; nothing of it was sent",
         "folder": "cannot be read: it is a folder; name the file in it",
         "nothing": "cannot be read: there is no such file; is the stick mounted?",
     }.items():
@@ -412,6 +412,35 @@ def test_the_ki_can_be_named_by_its_key(
         with pytest.raises(SystemExit):
             main(["ki", "import", str(file), "--key", wrong])
         assert "argument --key:" in capsys.readouterr().err
+
+
+def test_the_ki_can_be_named_by_its_configuration(
+    state: Path, stick: Path, ki: RunningKi, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its [service] says where it listens, and beside its ledger stands its key."""
+    kept_table(state, FakeTable(), 1)
+    file = exported(state, stick / "file")
+    config = tmp_path / "table.toml"
+    words = f'[service]\nhost = "127.0.0.1"\nport = {ki.port}\ndatabase = "{{}}"\n'
+    config.write_text(words.format(ki.database), encoding="utf-8")
+    assert main(["ki", "import", str(file), "--config", str(config), "--key", bytes(32).hex()]) == FAILED
+    assert main(["ki", "import", str(file), "--config", str(config)]) == OK
+    capsys.readouterr()
+    config.write_text(words.format(tmp_path / "other.sqlite3"), encoding="utf-8")
+    assert main(["ki", "import", str(file), "--config", str(config)]) != OK
+    assert "service.key: is not there; start the KI once" in capsys.readouterr().err
+    assert not (tmp_path / "service.key").exists()
+
+
+def test_a_pipe_or_device_is_not_imported(
+    stick: Path, ki: RunningKi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipe would hang, a device go on for ever: both are refused at once."""
+    pipe = stick / "pipe"
+    os.mkfifo(pipe)
+    for each in (Path("/dev/null"), pipe):
+        assert imported(each, ki) == FAILED
+        assert f"{each}: is no file but a device or pipe" in capsys.readouterr().err
 
 
 def test_an_import_over_tls(state: Path, stick: Path, tmp_path: Path) -> None:

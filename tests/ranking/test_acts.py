@@ -269,6 +269,19 @@ def test_an_erasure_replaces_the_identity_and_keeps_the_entries(
     assert points(store, new.number, BEN) == {new.number: 101, BEN: 99}
 
 
+def test_an_erased_name_is_in_no_file(ledger: Ledger, store: Store, table: FakeTable) -> None:
+    """Neither in the data base nor in its log or free space: who copies the files finds it no more."""
+    take(ledger, *(table.sealed({ANN: 1, BEN: 1}, ANN) for _ in range(30)))
+    ledger.act(Rename(ANN, "Wilhelmina Ofterdingen", "asked for it"), "operator")
+
+    def kept() -> bytes:
+        return b"".join(each.read_bytes() for each in store.file.parent.glob("ki.sqlite3*"))
+
+    assert b"Ofterdingen" in kept()
+    ledger.act(Erase(ANN, "asked for it"), "operator")
+    assert b"Ofterdingen" not in kept()
+
+
 def test_what_comes_late_under_an_erased_number_still_counts(
     ledger: Ledger, store: Store, table: FakeTable
 ) -> None:

@@ -15,6 +15,7 @@ from heek.errors import RankingError
 from heek.ki.claim import claim_key, draw_code, encode_claim, read_claim_answer, shown_code
 from heek.ki.link import Request
 from heek.ki.signed_answer import check_answer
+from heek.ranking.claims import WRONG_CODES
 from heek.ranking.service_keys import read_operator_key
 from tests.ranking.records import ANN, BEN, FakeTable, body
 from tests.ranking.service import Answer, RunningKi
@@ -95,7 +96,24 @@ def test_a_wrong_code_enrols_nobody(ki: RunningKi, capsys: pytest.CaptureFixture
     assert not claiming.enrolled(ki)
     assert heek(ki, "enrol", claiming.code) == 0
     assert heek(ki, "enrol", claiming.code) != 0
-    assert "no table shows this code" in capsys.readouterr().err
+    assert "was typed in already, and its table is enrolled" in capsys.readouterr().err
+
+
+def test_who_types_too_many_wrong_codes_hears_how_long_to_wait(
+    ki: RunningKi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command and on the page."""
+    for _ in range(WRONG_CODES + 1):
+        assert heek(ki, "enrol", "XXXXXXXX") != 0
+    capsys.readouterr()
+    assert heek(ki, "enrol", "XXXXXXXX") != 0
+    assert re.search(
+        r"too many wrong codes were typed in; try again in \d\d seconds", capsys.readouterr().err
+    )
+    key = (ki.database.parent / "operator.key").read_text().splitlines()[1]
+    page = typed(ki, code="XXXXXXXX", key=key)
+    assert page.status == 503
+    assert re.search(r"Too many wrong codes were typed in; try again in \d\d seconds\.", words(page))
 
 
 def test_the_right_table_of_several_is_enrolled(ki: RunningKi) -> None:

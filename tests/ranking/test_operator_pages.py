@@ -10,6 +10,9 @@ import pytest
 
 from heek.cli import main
 from heek.ki.record import RecordTime
+from heek.ranking.findings import Finding
+from heek.ranking.table_list import TableLine
+from heek.ranking.tables_page import tables_html
 from tests.ranking.records import ANN, BEN, CLEO, FakeTable, body
 from tests.ranking.service import RunningKi
 
@@ -29,6 +32,25 @@ def plain(ki: RunningKi, path: str) -> str:
 def changes(ki: RunningKi, number: str, query: str = "") -> list[Any]:
     shown = ki.get(f"/v1/players/{number}{query}").json
     return [(each["delta"], each["total"], each["reason"]) for each in shown["changes"]]
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Finding("replaced", "so", 0, 0, 1), "Replaced on 1 January 1970, 00:00 UTC So."),
+        (Finding("replaced", "so", 0, 59, 4), "Replaced 4 times, on 1 January 1970, 00:00 UTC So."),
+        (
+            Finding("rewind", "so", 0, 60, 2),
+            "Rewind 2 times, from 1 January 1970, 00:00 UTC to 1 January 1970, 00:01 UTC So.",
+        ),
+        (Finding("gap", "so", 1 << 60, 1 << 60, 1), "Gap at an unknown time So."),
+    ],
+)
+def test_a_number_does_not_run_into_the_day(found: Finding, words: str) -> None:
+    """How often and when something was found are told apart by a word."""
+    line = TableLine("Table 1", bytes(8), 0, True, None, None, 0, (0, b""), None, 0, (found,))
+    page = re.sub(r"<[^>]+>", " ", tables_html("KI", "", [line]).decode())
+    assert f" {words} " in re.sub(r"\s+", " ", page)
 
 
 @pytest.fixture

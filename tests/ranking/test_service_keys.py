@@ -18,6 +18,7 @@ from heek.ranking.service_keys import (
     read_operator_key,
     service_key,
 )
+from tests.ranking.records import FakeTable
 from tests.ranking.service import RunningKi
 
 BOTH = [(SERVICE_FILE, service_key), (OPERATOR_FILE, operator_key)]
@@ -31,7 +32,7 @@ def test_the_service_signs_by_the_same_key_after_every_start(tmp_path: Path) -> 
     assert (first.public, first.id) == (public_key(first.seed), key_id(first.public))
     assert stat.S_IMODE((folder / SERVICE_FILE).stat().st_mode) == 0o600
     assert first.seed.hex() not in repr(first)
-    for file in folder.glob("ki.sqlite3*"):
+    for file in (*folder.glob("ki.sqlite3*"), folder / "ki.kept"):
         file.unlink()
     with RunningKi(tmp_path) as ki:
         assert ki.service.key == first
@@ -48,6 +49,9 @@ def test_the_operators_word_is_made_once(tmp_path: Path) -> None:
     other.mkdir()
     assert operator_key(other) != word
     assert is_operator_key(f" {word}\n", word)
+    line = (tmp_path / OPERATOR_FILE).read_text().splitlines()[1]
+    assert line != word
+    assert is_operator_key(f"{line}\n", word)
     assert not any(is_operator_key(each, word) for each in ("", word[:-1], word + "a", "é" * 32))
 
 
@@ -79,3 +83,23 @@ def test_a_ki_without_its_key_does_not_start(tmp_path: Path) -> None:
         RunningKi(tmp_path)
     file.write_text(right)
     RunningKi(tmp_path).close()
+
+
+def test_a_key_that_is_gone_is_missed(tmp_path: Path) -> None:
+    """Its tables take nobody else's word: none is made in silence, one is on purpose."""
+    with RunningKi(tmp_path) as ki:
+        file = ki.database.parent / SERVICE_FILE
+    file.unlink()
+    with RunningKi(tmp_path) as ki:
+        ki.introduce(FakeTable())
+    text = file.read_text()
+    file.unlink()
+    with pytest.raises(
+        KeyFileError, match=r"service\.key: is gone, and .*bring it back.*once with --new-key"
+    ):
+        RunningKi(tmp_path)
+    assert not file.exists()
+    with RunningKi(tmp_path, new_key=True) as ki:
+        assert file.read_text() != text
+    with RunningKi(tmp_path, new_key=True) as again:
+        assert again.service.key == ki.service.key

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from heek.errors import RankingError
 from heek.ranking.ledger import Ledger
 from heek.ranking.schema import VERSION, metadata
+from heek.ranking.service_keys import service_key
 from heek.ranking.store import Store, open_store
 from tests.ranking.records import ANN, BEN, FakeTable, body
 
@@ -116,6 +117,46 @@ def test_a_half_made_file_is_made_whole(tmp_path: Path) -> None:
     file.touch()
     open_store(file).close()
     open_store(file).close()
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "empty"])
+def test_a_ledger_that_was_there_is_missed(tmp_path: Path, gone: bool) -> None:
+    """Vanished or emptied: refused with what to do, nothing made; without its marker it begins anew."""
+    file, marker = tmp_path / "ki.sqlite3", tmp_path / "ki.kept"
+    open_store(file).close()
+    assert stat.S_IMODE(marker.stat().st_mode) == 0o600
+    copy = file.read_bytes()
+    if gone:
+        file.unlink()
+    else:
+        file.write_bytes(b"")
+    for _ in range(2):
+        said = refused(file)
+        assert f"ki.sqlite3: is {'gone' if gone else 'empty'}, though ki.kept beside it says" in said
+        assert "bring back a copy, or, to begin anew on purpose, move ki.kept away" in said
+    assert file.exists() is not gone
+    file.write_bytes(copy)
+    open_store(file).close()
+    file.write_bytes(b"")
+    marker.unlink()
+    open_store(file).close()
+    assert marker.exists()
+
+
+def test_an_older_ledger_gets_its_marker(tmp_path: Path) -> None:
+    """One that was kept before there were markers has it after the next start, and counts as kept then."""
+    file, marker = tmp_path / "ki.sqlite3", tmp_path / "ki.kept"
+    open_store(file).close()
+    marker.unlink()
+    open_store(file).close()
+    file.unlink()
+    assert "ki.kept beside it" in refused(file)
+
+
+def test_a_key_without_a_ledger_is_no_loss(tmp_path: Path) -> None:
+    """The key may have been brought here before the first ledger."""
+    service_key(tmp_path)
+    open_store(tmp_path / "ki.sqlite3").close()
 
 
 def older(tmp_path: Path, script: str) -> Path:

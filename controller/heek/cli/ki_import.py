@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -34,7 +35,13 @@ def add_to(commands: Any) -> None:
         "written, for the table: heek journal receive. Exits with 1 if some record does not count.",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="what heek journal export wrote")
-    parser.add_argument("--url", default=URL, metavar="URL", help=f"the KI; default: {URL}")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="table.toml of the KI, for its [service]: where and who it is",
+    )
+    parser.add_argument("--url", metavar="URL", help=f"the KI, if not by --config; default: {URL}")
     parser.add_argument(
         "--key",
         type=_key,
@@ -62,8 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     file: Path = arguments.file
     try:
+        _refuse_what_never_ends(file)
         with file.open("rb") as source, tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY) as answers:
-            export = survey(source)
+            try:
+                export = survey(source)
+            except RecordError as error:
+                raise RecordError(f"{error}; nothing of it was sent") from None
             if not export.envelopes:
                 print(f"{file}: has no records in it")
                 return OK
@@ -80,15 +91,37 @@ def run(arguments: argparse.Namespace) -> int:
     return OK if done.all_count else FAILED
 
 
+def _refuse_what_never_ends(file: Path) -> None:
+    """A pipe or a device may hang or be read for ever, and is read twice; raises CarriedFileError."""
+    mode = file.stat().st_mode
+    # A folder is refused when it is opened, with words of its own.
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise CarriedFileError(f"{file}: is no file but a device or pipe; copy it to a file, and import that")
+
+
 def _place(arguments: argparse.Namespace) -> tuple[str, bytes | None]:
-    """Where the KI is, and its public key if it was named; raises ConfigError for TLS without one."""
-    url: str = arguments.url
-    if url.lower().startswith("https:") and arguments.key is None:
+    """Where the KI is, and its public key if it was named; raises ConfigError for TLS without one.
+
+    Raises KeyFileError if a configuration says where its key is, and it is not there.
+    """
+    url: str = arguments.url or URL
+    key: bytes | None = arguments.key
+    if arguments.config is not None:
+        from heek.cli.ki_service import settings_of
+        from heek.ranking.service_keys import read_service_key
+        from heek.serving.addresses import bracketed, is_loopback
+
+        settings, _ = settings_of(arguments)
+        # Wherever else it listens, it does so on loopback.
+        host = settings.host if is_loopback(settings.host) else "127.0.0.1"
+        url = arguments.url or f"http://{bracketed(host)}:{settings.port}/"
+        key = key or read_service_key(settings.database.parent).public
+    if url.lower().startswith("https:") and key is None:
         raise ConfigError(
             f"--url {url}: over TLS nothing is sent before it is known to whom; name the KI's public key "
             "with --key (it stands in the service.key beside its ledger)"
         )
-    return url, arguments.key
+    return url, key
 
 
 async def _deliver(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heek.cli import OK
+from heek.errors import RankingRefusal
 
 if TYPE_CHECKING:
     from heek.ranking.operator_requests import Wish
@@ -66,13 +67,22 @@ def _add_reason(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Have the running KI do it, and say what it said; raises TableError if it does not."""
     from heek.cli.ki_service import settings_of
-    from heek.ranking.operator_requests import OPERATOR, OperatorRequest, ask_operator, read_tables
+    from heek.ranking.operator_requests import (
+        OPERATOR,
+        OperatorRequest,
+        ask_operator,
+        read_tables,
+        refusal_words,
+    )
     from heek.ranking.service_keys import read_operator_key
 
     settings, _ = settings_of(arguments)
     key = read_operator_key(settings.database.parent)
     request = OperatorRequest(key, arguments.by or OPERATOR, arguments.wish(arguments))
-    answer = ask_operator(settings.host, settings.port, request, TIMEOUT_S)
+    try:
+        answer = ask_operator(settings.host, settings.port, request, TIMEOUT_S)
+    except RankingRefusal as refusal:
+        raise RankingRefusal(refusal.code, refusal_words(refusal), refusal.retry_s) from None
     if "said" in answer:
         print(answer["said"])
         return OK

@@ -44,6 +44,11 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--demo", action="store_true", help="on loopback a seat may claim a KI number by a click, unverified"
     )
+    parser.add_argument(
+        "--new-key",
+        action="store_true",
+        help="if service.key is gone, begin with a new one; every table must then be enrolled anew",
+    )
     parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
 
@@ -86,7 +91,9 @@ def settings_of(arguments: argparse.Namespace) -> tuple[ServiceSettings, str]:
     if "database" not in given:
         given["database"] = default_state_dir() / FILE_NAME
     given["database"] = given["database"].absolute()
-    settings = ServiceSettings(**given, demo=getattr(arguments, "demo", False))
+    settings = ServiceSettings(
+        **given, demo=getattr(arguments, "demo", False), new_key=getattr(arguments, "new_key", False)
+    )
     here_alone = is_loopback(settings.host) or settings.host == "localhost"
     silent = here_alone or getattr(arguments, "no_announce", True)
     return replace(settings, announce=not silent), level

@@ -20,7 +20,7 @@ from heek.ranking.claims import Waiting
 from heek.ranking.frame import page, words_page
 from heek.ranking.gate import ASKS, ENROL_PATH, Asks
 from heek.ranking.operating import Operating, enrolled_words
-from heek.ranking.operator_requests import OPERATOR, Enrol
+from heek.ranking.operator_requests import OPERATOR, Enrol, refusal_words
 from heek.ranking.words import counted
 from heek.serving.markup import Markup, element
 
@@ -64,7 +64,7 @@ class EnrolPage:
             wish = Enrol(typed.get("code", ""), typed.get("replaces") or None)
             enrolled = await self._operating.enrol_by_page(typed.get("key", ""), wish, OPERATOR)
         except RankingRefusal as refusal:
-            return self._page(_STATUS.get(refusal.code, 400), _sentence(str(refusal)))
+            return self._page(_STATUS.get(refusal.code, 400), _sentence(refusal_words(refusal)))
         except BodyLost:
             return self._page(400, "What was typed did not come to its end.")
         except Exception:
@@ -120,7 +120,7 @@ def _form() -> Markup:
         _field(
             "key",
             "The operator's key",
-            "It stands in operator.key, beside the ledger.",
+            "The word after “secret” in operator.key, beside the ledger; its whole line will do.",
             type="password",
             required=True,
             maxlength=100,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -151,9 +152,25 @@ class Ledger:
                 said = carry_out(connection, act, actor, self._now_s(), self._free_number)
         except DBAPIError as error:
             raise self._busy(error) from error
+        if isinstance(act, Erase):
+            self._empty_log()
         # What an erasure has replaced by what is for the operator alone.
         log.info("%s, by %s: %s", _LOGGED.get(type(act), said), actor, act.reason)
         return said
+
+    def _empty_log(self) -> None:
+        """What was erased stands in the log until that is written anew; it is done also if this fails."""
+        try:
+            emptied = self._store.empty_log()
+        except sqlite3.Error as error:
+            log.warning("%s: the log could not be emptied: %s", self._store.file, error)
+            return
+        if not emptied:
+            log.warning(
+                "%s: the log could not be emptied, since somebody reads; what was erased stands in it until "
+                "the KI stops",
+                self._store.file,
+            )
 
     def sign_in(self, number: str | None) -> SignedIn:
         """The player with this KI number, or, for None, a new one; for demonstrations.

@@ -86,18 +86,25 @@ class Operating:
         for claim in self._claims.open_for_codes(self._now()):
             key = await loop.run_in_executor(self._codes, claim_key, code, claim.public, claim.nonce)
             if is_code_of(claim, key):
-                return await self._take(claim, key, wish.replaces, actor)
+                return await self._take(claim, code, key, wish.replaces, actor)
+        if self._claims.worked(code, self._now()):
+            raise RankingRefusal(
+                "unknown_code",
+                "this code was typed in already, and its table is enrolled; nothing is left to do",
+            )
         self._claims.wrong_code(self._now())
         raise RankingRefusal(
             "unknown_code",
             "no table shows this code; type it as the display shows it now (it changes every ten minutes)",
         )
 
-    async def _take(self, claim: Claim, key: bytes, replaces: str | None, actor: str) -> EnrolledTable:
+    async def _take(
+        self, claim: Claim, code: str, key: bytes, replaces: str | None, actor: str
+    ) -> EnrolledTable:
         enrolled = await self._desk.write(
             lambda ledger: ledger.enrol(claim.public, claim.name, replaces, actor), lambda _: True
         )
-        self._claims.confirm(claim, key)
+        self._claims.confirm(claim, code, key, self._now())
         return enrolled
 
     def _check_key(self, key: str) -> None:
@@ -106,7 +113,10 @@ class Operating:
         wait_s = self._wrong_keys.take(self._now())
         if wait_s:
             raise RankingRefusal("busy", "the operator's key was wrong too often", wait_s)
-        raise RankingRefusal("not_operator", "this is not the operator's key; it stands in operator.key")
+        raise RankingRefusal(
+            "not_operator",
+            "this is not the operator's key: the word after secret in operator.key, beside the ledger",
+        )
 
 
 def enrolled_words(enrolled: EnrolledTable) -> str:

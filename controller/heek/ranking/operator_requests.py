@@ -19,6 +19,7 @@ from heek.ki.link import CONTENT_TYPE, MOST_ANSWER_BYTES
 from heek.ki.numbers import is_ki_number
 from heek.ranking.findings import Finding
 from heek.ranking.table_list import TableLine
+from heek.ranking.words import counted
 from heek.serving.addresses import bracketed, is_loopback
 
 PATH: Final = "/v1/operator"
@@ -205,6 +206,13 @@ def read_answer(body: bytes) -> Mapping[str, Any]:
         text = str(value.get("text") or STATUSES.get(code, code))
         raise RankingRefusal(code, text, retry if isinstance(retry, int) else None)
     return value
+
+
+def refusal_words(refusal: RankingRefusal) -> str:
+    """What was refused, for a person, with how long to wait if it is a matter of time."""
+    if refusal.retry_s is None:
+        return str(refusal)
+    return f"{refusal}; try again in {counted(refusal.retry_s, 'second', 'seconds')}"
 
 
 def _text(value: Mapping[str, Any], key: str, most: int) -> str:

@@ -89,7 +89,9 @@ class Service:
         try:
             self._ledger = Ledger(self._store, clock.wall_s)
             self._ledger.mend()
-            self.key: ServiceKey = service_key(settings.database.parent)
+            self.key: ServiceKey = service_key(
+                settings.database.parent, must_be_there=self._store.had_tables and not settings.new_key
+            )
             """What it signs by."""
             self._operator_key = operator_key(settings.database.parent)
         except BaseException:

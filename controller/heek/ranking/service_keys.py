@@ -54,15 +54,40 @@ class ServiceKey:
         return f"ServiceKey({self.id.hex()})"
 
 
-def service_key(folder: Path, new_seed: Callable[[], bytes] = lambda: secrets.token_bytes(32)) -> ServiceKey:
-    """The key of the KI whose ledger is in this folder; made if there is none yet. Raises KeyFileError."""
+def service_key(
+    folder: Path,
+    new_seed: Callable[[], bytes] = lambda: secrets.token_bytes(32),
+    *,
+    must_be_there: bool = False,
+) -> ServiceKey:
+    """The key of the KI whose ledger is in this folder; made if there is none yet.
+
+    Raises KeyFileError, also if there is none though tables know one already (`must_be_there`).
+    """
 
     def made() -> str:
+        if must_be_there:
+            raise KeyFileError(
+                f"{folder / SERVICE_FILE}: is gone, and the ledger's tables know the KI by it; bring it back "
+                "from a copy, or, to begin with a new key on purpose, start it once with --new-key "
+                f"({_SERVICE.loss})"
+            )
         seed = new_seed()
         return f"heek-service-key 1\nsecret {seed.hex()}\npublic {public_key(seed).hex()}\n"
 
-    found = kept(folder / SERVICE_FILE, _SERVICE, made)
-    return ServiceKey(bytes.fromhex(found[1]), bytes.fromhex(found[2]))
+    return _service(folder, made)
+
+
+def read_service_key(folder: Path) -> ServiceKey:
+    """The same for whoever looks the KI up; raises KeyFileError if there is none yet."""
+
+    def none() -> str:
+        raise KeyFileError(
+            f"{folder / SERVICE_FILE}: is not there; start the KI once (heek ki serve), or say which "
+            "KI it is (another --config, or --url and --key)"
+        )
+
+    return _service(folder, none)
 
 
 def operator_key(folder: Path) -> str:
@@ -86,8 +111,17 @@ def read_operator_key(folder: Path) -> str:
 
 
 def is_operator_key(given: str, right: str) -> bool:
-    """Whether somebody has shown the operator's word; takes as long for every wrong one."""
-    return hmac.compare_digest(given.strip().encode(), right.encode())
+    """Whether somebody has shown the operator's word, or its line as it stands in the file.
+
+    It takes as long for every wrong one.
+    """
+    word = given.strip().removeprefix("secret ").strip()
+    return hmac.compare_digest(word.encode(), right.encode())
+
+
+def _service(folder: Path, make: Callable[[], str]) -> ServiceKey:
+    found = kept(folder / SERVICE_FILE, _SERVICE, make)
+    return ServiceKey(bytes.fromhex(found[1]), bytes.fromhex(found[2]))
 
 
 def _word(folder: Path, make: Callable[[], str]) -> str:

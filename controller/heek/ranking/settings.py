@@ -27,3 +27,5 @@ class ServiceSettings:
     """Tell the local network where it is (DNS-SD)."""
     demo: bool = False
     """On loopback a seat may claim a KI number by a click; all such players are marked unverified."""
+    new_key: bool = False
+    """Begin with a new key if the ledger has tables, but the key that they know is gone."""

@@ -19,7 +19,7 @@ from sqlalchemy.pool import QueuePool
 
 from heek.errors import RankingError
 from heek.ranking.chains import link_all
-from heek.ranking.schema import VERSION, ledger_version, metadata
+from heek.ranking.schema import VERSION, ledger_version, metadata, tables
 
 log: Final = logging.getLogger("heek")
 
@@ -33,13 +33,26 @@ READERS: Final = 2
 class Store:
     """An open ledger; made by `open_store`, closed once."""
 
-    def __init__(self, file: Path, lock: int, writer: Engine, reader: Engine) -> None:
+    def __init__(self, file: Path, lock: int, writer: Engine, reader: Engine, *, had_tables: bool) -> None:
         self.file = file
+        self.had_tables = had_tables
+        """When it was opened, tables had reported here that know the KI by its key."""
         self.writer = writer
         """For one thread."""
         self.reader = reader
         """For up to `READERS` threads."""
         self._lock = lock
+
+    def empty_log(self) -> bool:
+        """Bring all that stands in the log into the file; False if a reader was in the way."""
+        raw = self.writer.raw_connection()
+        try:
+            cursor = raw.cursor()
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            busy, *_ = cursor.fetchone() or (1,)
+            return not busy
+        finally:
+            raw.close()
 
     def close(self) -> None:
         """Close the file, and let others have it."""
@@ -64,8 +77,9 @@ def open_store(file: Path) -> Store:
         _make_private(file)
         writer = _engine(file, writes=True, size=1)
         reader = _engine(file, writes=False, size=READERS)
-        _settle(writer, file)
-        return Store(file, lock, writer, reader)
+        had_tables = _settle(writer, file)
+        _mark(file)
+        return Store(file, lock, writer, reader, had_tables=had_tables)
     except BaseException as error:
         for engine in (writer, reader):
             if engine is not None:
@@ -117,18 +131,55 @@ def _make_folder(folder: Path) -> None:
         raise _not_writable(folder, error) from None
 
 
+def marker_of(file: Path) -> Path:
+    """What stands beside a ledger once one was kept there: `ki.kept`, for `ki.sqlite3`."""
+    return file.with_name(f"{file.stem}.kept")
+
+
 def _refuse_emptied(file: Path) -> None:
-    """SQLite would take an emptied file for a new one, and delete its log, from which much may be saved."""
-    log = file.with_name(f"{file.name}-wal")
+    """An emptied or vanished ledger is none to begin anew in silently; SQLite would even delete its log."""
+    log, marker = file.with_name(f"{file.name}-wal"), marker_of(file)
     try:
-        emptied = log.stat().st_size > 0 and (not file.exists() or file.stat().st_size == 0)
+        there = file.exists()
+        if there and file.stat().st_size > 0:
+            return
+        witnesses = [log] if log.exists() and log.stat().st_size > 0 else []
+        if marker.exists():
+            witnesses.append(marker)
     except OSError:
         return
-    if emptied:
+    if witnesses:
+        names = " and ".join(each.name for each in witnesses)
         raise RankingError(
-            f"{file}: is empty, though {log.name} beside it says that it was not; bring back a copy, or move "
-            f"both away to begin anew: the tables then offer all their results again"
+            f"{file}: is {'empty' if there else 'gone'}, though {names} beside it "
+            f"{'says' if len(witnesses) == 1 else 'say'} that a ledger was kept here; bring back a copy, or, "
+            f"to begin anew on purpose, move {names} away: the tables then offer all their results again"
         )
+
+
+def _mark(file: Path) -> None:
+    """Make the marker; after the tables are durable, else a cut in between would look like a loss."""
+    marker = marker_of(file)
+    if marker.exists():
+        return
+    try:
+        handle = os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.write(
+                handle, b"A ledger is kept here; heek knows by this that it is damaged when gone or empty.\n"
+            )
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _not_writable(marker, error) from None
+    # Some file systems cannot do that; it is no reason not to serve.
+    with contextlib.suppress(OSError):
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _make_private(file: Path) -> None:
@@ -196,6 +247,8 @@ def _engine(file: Path, *, writes: bool, size: int) -> Engine:
         if writes:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
+            # What an erasure takes away is not to be found in free space.
+            connection.execute("PRAGMA secure_delete = ON")
         else:
             connection.execute("PRAGMA query_only = ON")
 
@@ -206,14 +259,17 @@ def _engine(file: Path, *, writes: bool, size: int) -> Engine:
     return engine
 
 
-def _settle(engine: Engine, file: Path) -> None:
-    """Make the tables of an empty file, or see that those there are are ours, of this version, and sound."""
+def _settle(engine: Engine, file: Path) -> bool:
+    """Make the tables of an empty file, or see that those there are are ours, of this version, and sound.
+
+    Whether it has tables of ours that know the KI by its key.
+    """
     with engine.begin() as connection:
         found = set(inspect(connection).get_table_names())
         if not found:
             metadata.create_all(connection)
             connection.execute(ledger_version.insert().values(id=1, version=VERSION))
-            return
+            return False
         if ledger_version.name not in found:
             raise RankingError(f"{file}: is another program's data base; set another service.database")
         version = connection.execute(select(func.max(ledger_version.c.version))).scalar()
@@ -230,6 +286,9 @@ def _settle(engine: Engine, file: Path) -> None:
             )
         if version < VERSION:
             _bring_up(connection, file, version)
+            # A KI of version 1 had no key.
+            return False
+        return connection.execute(select(tables.c.id).limit(1)).first() is not None
 
 
 def _bring_up(connection: Connection, file: Path, version: int) -> None:

@@ -42,9 +42,11 @@ def how_known(table: TableLine) -> str:
 
 
 def when_found(found: Finding) -> str:
-    """One time, or from the first to the last."""
+    """`on 2 May 2026, 14:02 UTC`, or from the first to the last."""
     first, last = seen_at(found.first_s), seen_at(found.last_s)
-    return last if first == last else f"{first} to {last}"
+    if first != last:
+        return f"from {first} to {last}"
+    return last if time_words(found.last_s) is None else f"on {last}"
 
 
 def seen_at(wall_s: int) -> str:

@@ -76,7 +76,7 @@ def _finding(found: Finding) -> Markup:
     return element(
         "li",
         element("strong", _first_large(found.kind)),
-        element("span", f" {found.count} times", class_="quiet") if found.count > 1 else None,
+        element("span", f" {found.count} times,", class_="quiet") if found.count > 1 else None,
         element("span", f" {when_found(found)}", class_="quiet"),
         element("span", f"{_first_large(found.words)}.", class_="what"),
     )
