@@ -77,6 +77,7 @@ def test_every_kind_of_damage(folder: Path, name: str) -> None:
         first = journal.last_seq() + 1
         journal.append(batch(first, 2, 1, sync=True, match="m-new"))
         assert journal.verify() == []
+        assert journal.pin() == PIN
     aside = folder / "damaged-1"
     assert kept_files(aside) == before
     assert not {MOVING, SALVAGING, BEGUN} & {each.name for each in aside.iterdir()}
