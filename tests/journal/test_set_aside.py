@@ -108,6 +108,18 @@ def test_what_comes_over_of_a_page_lost_among_the_events(folder: Path) -> None:
     assert told(folder)["event"] == "journal_salvaged"
 
 
+def test_a_schema_whose_text_is_damaged(folder: Path) -> None:
+    """A byte in it that is no UTF-8 is damage like any other, also to who only closes the file."""
+    season(folder, matches=30, waiting=10)
+    without_log(folder)
+    content = bytearray((folder / FILE_NAME).read_bytes())
+    content[1704] = 0x80
+    (folder / FILE_NAME).write_bytes(content)
+    with open_or_salvage(folder) as journal:
+        assert journal.salvaged is not None
+        assert journal.salvaged.results == 30
+
+
 def test_lost_results_are_counted(folder: Path) -> None:
     """A page of the results: exactly those on it are missing, and the report says how many."""
     season(folder)

@@ -167,7 +167,7 @@ def close_as_it_is(db: sqlite3.Connection, file: Path) -> None:
     A reader that closes after us, and cannot write, keeps SQLite from that.
     """
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
             witness = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
             stack.callback(witness.close)
             witness.execute("SELECT count(*) FROM sqlite_schema").fetchone()
