@@ -114,13 +114,17 @@ def test_an_enrolment_that_the_card_did_not_take_is_written_later(
     rig.ki.codes.append(shown(rig))
     other = sqlite3.connect(rig.ask(lambda journal: journal.file), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert "close that program" in rig.run(10).reason
+    status = rig.run(10)
+    assert (status.service, status.state, status.reason) == ("KI of the hall", "up", "")
+    assert "the table cannot save what the KI says" in status.trouble[0]
+    assert "close that program" in status.trouble[0]
     rig.ki.codes.clear()
     other.execute("ROLLBACK")
     other.close()
     with caplog.at_level(logging.INFO, "heek"):
         status = rig.run(60)
     assert (status.service, status.claim, status.state) == ("KI of the hall", None, "up")
+    assert status.trouble == ()
     assert "is enrolled at KI of the hall" in caplog.text
     assert rig.notes().pin is not None
 

@@ -253,6 +253,45 @@ def test_a_card_that_takes_nothing_keeps_no_result_from_the_ki(rig: Rig) -> None
     assert rig.ask(lambda journal: journal.verify()) == []
 
 
+def test_a_card_that_takes_no_answer_is_not_told_as_the_kis_fault(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The link stays what it is, the table says that it cannot save and asks again; later all is well."""
+    rig.start()
+    rig.run(1)
+    rig.match(0)
+    rig.run(1)
+    rig.match(1)
+    rig.ask(lambda journal: journal._db.execute("PRAGMA query_only = ON").fetchall())
+    status = rig.run(20)
+    assert (status.state, status.reason, status.waiting) == ("up", "", 1)
+    assert "the table cannot save what the KI says: " in status.trouble[0]
+    assert "the KI: " not in caplog.text
+    assert len([each for each in caplog.records if "cannot save" in each.message]) == 1
+    assert 2 < rig.link.requests.count(Request.RECORDS) < 10
+    rig.ask(lambda journal: journal._db.execute("PRAGMA query_only = OFF").fetchall())
+    status = rig.run(60)
+    assert (status.state, status.waiting, status.trouble) == ("up", 0, ())
+    assert len(rig.ki.held()) == 2
+
+
+def test_the_ki_itself_may_ask_for_an_hour_and_a_portal_for_five_minutes(rig: Rig) -> None:
+    """Its own refusal is obeyed for longer than what stands between it and the table."""
+    rig.start()
+    rig.run(1)
+    rig.link.up, rig.link.retry_s = False, 3000.0
+    rig.run(60)
+    asked = len(rig.link.asked)
+    rig.run(300)
+    assert len(rig.link.asked) == asked + 1
+    rig.link.up = True
+    rig.link.instead = lambda *_: encode_refusal("busy", "later", 3000)
+    rig.run(300)
+    asked = len(rig.link.asked)
+    rig.run(2600)
+    assert len(rig.link.asked) == asked
+
+
 def test_over_a_serial_line_the_next_results_go_while_the_ki_thinks(tmp_path: Path) -> None:
     """A backlog has two requests under way on a serial line and one over HTTP; they are the same requests."""
     sent = {}

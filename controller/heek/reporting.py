@@ -151,6 +151,8 @@ class Reporting:
         self._notes: KiNotes | None = None
         self._unsaved: Pin | None = None
         """The KI that was found, while the journal cannot take it down."""
+        self._unkept = ""
+        """Why the journal does not take what the KI says; empty while it does."""
         self._told: dict[str, int] | None = None
         """What the table was told of points, or read in the journal."""
         self._n = 0
@@ -165,6 +167,8 @@ class Reporting:
     def status(self) -> KiStatus:
         """How it stands now."""
         outbox, notes, link = self._outbox, self._notes, self._link.status()
+        pin = self._unsaved or (None if notes is None else notes.pin)
+        unkept = (f"the table cannot save what the KI says: {self._unkept}",) if self._unkept else ()
         known = outbox.failing or outbox.ever_answered
         state = ("down" if outbox.failing else "up") if known else "unknown"
         return KiStatus(
@@ -173,9 +177,9 @@ class Reporting:
             outbox.waiting,
             self._last_wall_s,
             outbox.reason,
-            None if notes is None or notes.pin is None else notes.pin.name,
+            None if pin is None else pin.name,
             self._enrolment.shown(self._now()),
-            (*(() if notes is None else _trouble(notes)), *link.remarks),
+            (*unkept, *(() if notes is None else _trouble(notes)), *link.remarks),
             link.counters,
         )
 
@@ -261,13 +265,17 @@ class Reporting:
             next_in = await self._carry_out(ask, results, notes)
         except Refused as refused:
             self._refused(ask, results, refused)
-        except (LinkError, JournalError, RecordError) as error:
+        except JournalError as error:
+            self._not_kept(str(error))
+        except (LinkError, RecordError) as error:
             self._failed(ask, results, str(error), error.retry_s if isinstance(error, LinkError) else None)
         except Exception:
             # A mistake of ours in here must not end the match that is being played.
             log.exception("reporting to the KI failed")
             self._failed(ask, results, "reporting failed; see the log", None)
         else:
+            if self._unsaved is None:
+                self._unkept = ""
             if self._outbox.failing:
                 log.info("the KI answers again")
             self._last_wall_s = self._who.clock.wall_s()
@@ -317,7 +325,17 @@ class Reporting:
             log.info("the KI: %s; results wait in the journal", reason)
         self._agenda.failed(ask)
         self._parcels.failed([each.match for each in results], self._now(), refused=refused)
-        self._outbox.failed(self._now(), reason, retry_s)
+        self._outbox.failed(self._now(), reason, retry_s, by_ki=refused)
+
+    def _not_kept(self, reason: str) -> None:
+        """The card does not take what the KI said: no fault of its own, and it is asked the same again."""
+        self._tell_unkept(reason)
+        self._outbox.held_up(self._now())
+
+    def _tell_unkept(self, reason: str) -> None:
+        if not self._unkept:
+            log.error("the table cannot save what the KI says: %s", reason)
+        self._unkept = reason
 
     # Being known
 
@@ -362,7 +380,13 @@ class Reporting:
         if pin is None:
             return
         self._asking.pinned = pin.service
-        await self._ask_journal(lambda journal: journal.pin_service(pin, self._who.key.id))
+        self._agenda.pinned = True
+        try:
+            await self._ask_journal(lambda journal: journal.pin_service(pin, self._who.key.id))
+        except JournalError as error:
+            # It counts all the same, and is written with the first turn in which the card takes it.
+            self._tell_unkept(str(error))
+            return
         self._unsaved = None
         log.info("this table, %s, is enrolled at %s", self._who.key.id.hex(), pin.name)
         self._see(await self._read_notes())

@@ -178,3 +178,13 @@ def test_a_folder_of_another_user(folder: Path) -> None:
 
     folder.chmod(0o700)
     assert in_child(look) == 0
+
+
+def test_a_journal_that_is_gone_is_not_one_that_never_was(tmp_path: Path) -> None:
+    """The mark beside it tells: it is said that it is gone, and what to do."""
+    with pytest.raises(JournalError, match="there is no journal"):
+        read_journal(tmp_path)
+    open_journal(tmp_path).close()
+    (tmp_path / FILE_NAME).unlink()
+    with pytest.raises(JournalError, match=r"is gone, though journal\.kept .* bring it back from a copy"):
+        read_journal(tmp_path)

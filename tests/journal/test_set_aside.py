@@ -77,6 +77,7 @@ def test_every_kind_of_damage(folder: Path, name: str) -> None:
         first = journal.last_seq() + 1
         journal.append(batch(first, 2, 1, sync=True, match="m-new"))
         assert journal.verify() == []
+        assert journal.pin() == PIN
     aside = folder / "damaged-1"
     assert kept_files(aside) == before
     assert not {MOVING, SALVAGING, BEGUN} & {each.name for each in aside.iterdir()}
@@ -105,6 +106,18 @@ def test_what_comes_over_of_a_page_lost_among_the_events(folder: Path) -> None:
         assert journal.last_seq() == 10 * MATCHES + 1
         assert journal.snapshot() is not None
     assert told(folder)["event"] == "journal_salvaged"
+
+
+def test_a_schema_whose_text_is_damaged(folder: Path) -> None:
+    """A byte in it that is no UTF-8 is damage like any other, also to who only closes the file."""
+    season(folder, matches=30, waiting=10)
+    without_log(folder)
+    content = bytearray((folder / FILE_NAME).read_bytes())
+    content[1704] = 0x80
+    (folder / FILE_NAME).write_bytes(content)
+    with open_or_salvage(folder) as journal:
+        assert journal.salvaged is not None
+        assert journal.salvaged.results == 30
 
 
 def test_lost_results_are_counted(folder: Path) -> None:

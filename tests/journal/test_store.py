@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import stat
 import threading
 from pathlib import Path
 
@@ -497,3 +498,21 @@ def test_any_life_of_a_journal_keeps_what_was_appended(
     assert journal.snapshot() == ((written[-1].snapshot, written[-1].label) if written else None)
     assert journal.verify() == []
     journal.close()
+
+
+def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """The file, its log and its index, whatever the umask, and also where they stood open to others."""
+    names = [FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm"]
+    before = os.umask(0)
+    try:
+        with open_journal(tmp_path) as journal:
+            journal.append(batch(1, 1, 1, sync=True))
+            assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names] == [0o600] * 3
+            journal.abandon()
+        for name in names:
+            (tmp_path / name).chmod(0o644)
+        with open_journal(tmp_path) as journal:
+            journal.append(batch(2, 1, 2, sync=True))
+            assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names] == [0o600] * 3
+    finally:
+        os.umask(before)

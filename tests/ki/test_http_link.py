@@ -172,6 +172,14 @@ def test_a_wrong_clock_is_named_and_nothing_else(serving: Serving, wall_s: float
     assert abs(status.counters["clock_behind_s"] - (NOON_S - wall_s)) <= 1
 
 
+def test_a_clock_that_is_as_right_as_can_be_told_is_not_behind(serving: Serving) -> None:
+    """A date of whole seconds says nothing of less than two."""
+    reply = answer(more=f"Date: {NOON}\r\n")
+    server = serving(lambda _, connection: connection.sendall(reply))
+    for wall_s, behind in ((NOON_S + 1.4, 0), (NOON_S - 1.9, 0), (NOON_S + 5, -5)):
+        assert status_of(server.url, ManualClock(wall_s=wall_s)).counters["clock_behind_s"] == behind
+
+
 def test_a_refusal_by_a_wrong_clock_is_no_bad_key(serving: Serving) -> None:
     """A 401 of who looks at clocks is named with the clock's error; it settles nothing (F073)."""
     reply = answer(b"skew", "401 Unauthorized", "text/plain", f"Date: {NOON}\r\n")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heek.clock import SECOND
-from heek.ki.outbox import CHECK, LONGEST_ASKED_FOR, LONGEST_PAUSE, Outbox
+from heek.ki.outbox import CHECK, LONGEST_FOR_A_STRANGER, LONGEST_PAUSE, Outbox
 
 
 def outbox(chance: float = 1.0, waiting: int = 0) -> Outbox:
@@ -60,11 +60,20 @@ def test_results_do_not_shorten_a_pause_but_a_link_that_came_up_does() -> None:
 
 
 def test_what_the_other_end_asks_for_is_obeyed_within_reason() -> None:
-    """`Retry-After` is a lower bound, up to an hour; nonsense is none."""
-    for retry_s, least in ((90, 90), (1e9, LONGEST_ASKED_FOR / SECOND), (-5, 0), (0, 0)):
+    """`retry_s` is a lower bound, up to an hour of the KI, to 5 minutes of a portal; nonsense is none."""
+    for retry_s, least, by_stranger in (
+        (90, 90, 90),
+        (900, 900, 300),
+        (1e9, 3600, 300),
+        (-5, 0, 0),
+        (0, 0, 0),
+    ):
         box = outbox()
-        box.failed(0, "busy", retry_s)
+        box.failed(0, "busy", retry_s, by_ki=True)
         assert box.due() / SECOND == max(1, least)
+        box = outbox()
+        box.failed(0, "not the KI", retry_s)
+        assert box.due() / SECOND == max(1, by_stranger)
 
 
 @given(
@@ -73,7 +82,7 @@ def test_what_the_other_end_asks_for_is_obeyed_within_reason() -> None:
     st.floats(0, 1e12),
 )
 def test_there_is_always_a_next_time(steps: list[str], chance: float, retry_s: float) -> None:
-    """Whatever happens in whatever order, it asks again: in an hour if told so, else in two minutes."""
+    """Whatever happens in whatever order, it asks again: in 5 minutes if told so, else in two minutes."""
     box = Outbox(lambda: chance, 0, 0)
     now = 0
     for step in steps:
@@ -86,4 +95,4 @@ def test_there_is_always_a_next_time(steps: list[str], chance: float, retry_s: f
             box.result_waits(now)
         else:
             box.link_came_up(now)
-        assert box.due() - now <= max(LONGEST_PAUSE, LONGEST_ASKED_FOR if retry_s else 0)
+        assert box.due() - now <= max(LONGEST_PAUSE, LONGEST_FOR_A_STRANGER if retry_s else 0)

@@ -65,6 +65,14 @@ def test_the_form() -> None:
         assert re.match(re.escape(name) + r"[ {]", lines[at + 2])
 
 
+def test_how_far_the_clock_is_behind_may_fall() -> None:
+    """It is a measure with words of its own, and negative where the clock is ahead."""
+    lines = exposition(KiFigures("http", 0, True, True, None, {"clock_behind_s": -7})).decode().splitlines()
+    assert "# TYPE heek_link_clock_behind_s gauge" in lines
+    assert "heek_link_clock_behind_s -7" in lines
+    assert not any("clock_behind_s Counted by" in line for line in lines)
+
+
 def test_every_counter_of_the_serial_line_is_there_by_words() -> None:
     """What the specification counts on a serial line has a name and a help of its own."""
     counters = ExchangeCounters()

@@ -1,4 +1,8 @@
-"""Append, replay, results and outbox in one SQLite file that survives a pulled plug."""
+"""Append, replay, results and outbox in one SQLite file that survives a pulled plug.
+
+A table plays on over a card that takes nothing while it runs. It does not start on one: a state folder that
+is read-only then, or a damaged `table.key` in it, stops the start with words that say what to do.
+"""
 
 from heek.journal.reader import JournalReader, read_journal
 from heek.journal.records import (

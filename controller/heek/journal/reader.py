@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from heek.errors import JournalError
 from heek.journal.kept import KeptRecords
-from heek.journal.schema import BUSY_MS, FILE_NAME, check_version, trouble
+from heek.journal.schema import BUSY_MS, FILE_NAME, MARKER_NAME, check_version, trouble
 
 if TYPE_CHECKING:
     import tempfile
@@ -33,6 +33,11 @@ def read_journal(path: Path) -> JournalReader:
         file = path / FILE_NAME if path.is_dir() else path
         size = file.stat().st_size
     except FileNotFoundError:
+        if file.with_name(MARKER_NAME).exists():
+            raise JournalError(
+                f"{file}: is gone, though {MARKER_NAME} beside it says that one was kept here; bring it "
+                "back from a copy, or start the table (`heek run`), which goes on with a new one"
+            ) from None
         raise JournalError(
             f"{file}: there is no journal; `heek run` makes one, in the folder that table.state_dir names"
         ) from None

@@ -185,7 +185,7 @@ def _opened(file: Path) -> sqlite3.Connection | None:
     try:
         if db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'results'").fetchone()[0]:
             return db
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         pass
     db.close()
     return None
@@ -234,7 +234,7 @@ def _columns(db: sqlite3.Connection, table: str) -> list[str]:
 def _common_columns(old: sqlite3.Connection, db: sqlite3.Connection, table: str) -> list[str]:
     try:
         there = set(_columns(old, table))
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return []
     return [each for each in _columns(db, table) if each in there]
 
@@ -269,7 +269,7 @@ def _scanned(old: sqlite3.Connection, query: str) -> tuple[list[tuple[Any, ...]]
             if rows and (row[0] >= rows[-1][0] if falling else row[0] <= rows[-1][0]):
                 return rows, False
             rows.append(row)
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return rows, False
     return rows, True
 

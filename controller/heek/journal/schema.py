@@ -124,9 +124,12 @@ def open_database(folder: Path) -> sqlite3.Connection:
             f"journal was kept here; {SALVAGE}"
         )
     try:
+        _for_its_owner_alone(file)
         db = sqlite3.connect(file, isolation_level=None, timeout=BUSY_MS / 1000)
     except sqlite3.Error as error:
         raise trouble(file, error) from None
+    except OSError as error:
+        raise not_writable(folder, error) from None
     try:
         _settle(db, file, had_data)
         if not had_data:
@@ -146,13 +149,25 @@ def open_database(folder: Path) -> sqlite3.Connection:
     return db
 
 
+def _for_its_owner_alone(file: Path) -> None:
+    """Names and matches are nobody else's business. SQLite gives log and index the mode of the file."""
+    if not file.exists():
+        # Empty, as SQLite would make it, but never open to others, whatever the umask.
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
+    for each in (file, file.with_name(f"{FILE_NAME}-wal"), file.with_name(f"{FILE_NAME}-shm")):
+        # Not ours, or on a file system without modes: then whoever mounted it has said who may read it.
+        with contextlib.suppress(OSError):
+            if each.stat().st_mode & 0o077:
+                each.chmod(0o600)
+
+
 def close_as_it_is(db: sqlite3.Connection, file: Path) -> None:
     """Close without carrying the write-ahead log over into the file, which the last one to close does.
 
     A reader that closes after us, and cannot write, keeps SQLite from that.
     """
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
             witness = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
             stack.callback(witness.close)
             witness.execute("SELECT count(*) FROM sqlite_schema").fetchone()

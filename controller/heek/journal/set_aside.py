@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from heek.errors import JournalError
+from heek.journal.pin_file import bring_back_pin
 from heek.journal.salvage import Salvaged, bring_over, read_salvaged
 from heek.journal.schema import FILE_NAME, MARKER_NAME, not_writable, open_database, sync_folder, trouble
 
@@ -122,6 +123,7 @@ def _begin(state_dir: Path, folder: Path, last_seq: int | None) -> None:
     db = open_database(begun)
     try:
         bring_over(folder / FILE_NAME, db, folder.name, last_seq)
+        bring_back_pin(db, state_dir)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
         raise trouble(file, error) from None

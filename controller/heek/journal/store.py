@@ -18,6 +18,7 @@ from heek.journal.held import Held
 from heek.journal.kept import KeptRecords
 from heek.journal.ki_notes import UNANSWERED, digest_of, joined
 from heek.journal.lock import FolderLock
+from heek.journal.pin_file import forget_pin, keep_pin
 from heek.journal.records import (
     NO_MARK,
     NO_MATCHES,
@@ -328,11 +329,14 @@ class Journal(KeptRecords):
         """Be enrolled at a KI with the key of this id; raises JournalError if it cannot be written."""
         with self._transaction():
             ki_notes.pin_service(self._db, pin, key)
+        keep_pin(self._db, self.file.parent)
         self._deltas = None
 
     def forget_service(self) -> bool:
         """Be enrolled nowhere, and say whether the table was; raises JournalError."""
         known = self.pin() is not None
+        # First: after a cut in between the next start writes it anew, as the table is still enrolled.
+        forget_pin(self.file.parent)
         with self._transaction():
             ki_notes.forget_service(self._db)
         self._deltas = None
@@ -342,6 +346,7 @@ class Journal(KeptRecords):
         """The table has the key of this id from now on; raises JournalError."""
         with self._transaction():
             ki_notes.meet_with_key(self._db, key)
+        keep_pin(self._db, self.file.parent)
 
     def sync(self, synced: Synced, key: bytes) -> Acknowledged:
         """Write down, in one transaction, how the KI says that things stand for the key of this id.

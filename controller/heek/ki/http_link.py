@@ -35,6 +35,8 @@ from heek.ki.whereabouts import Configured, Place, Whereabouts
 
 DEADLINE_S: Final = 20.0
 """For a whole request: name, connection, handshake, sending, answer."""
+LEAST_BEHIND_S: Final = 2.0
+"""By less than this no clock is called wrong."""
 GRACE_S: Final = 1.0
 """A thread that is late by so much more is given up."""
 
@@ -103,7 +105,8 @@ class HttpLink:
     def _report(self, *, up: bool, text: str) -> None:
         counters = {"asked": self._asked, "failed": self._failed, "strangers": self._strangers}
         if self._ahead_s is not None:
-            counters["clock_behind_s"] = round(self._ahead_s)
+            # A date has whole seconds and is some time on its way: below that nothing is known.
+            counters["clock_behind_s"] = 0 if abs(self._ahead_s) < LEAST_BEHIND_S else round(self._ahead_s)
         words = clock_words(self._ahead_s)
         remarks = (words[0].upper() + words[1:],) if words else ()
         self._status = LinkStatus(up, text, counters, remarks)

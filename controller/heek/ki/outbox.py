@@ -19,6 +19,8 @@ LONGEST_PAUSE: Final[Duration] = 120 * SECOND
 """Half of it is what chance leaves at the least."""
 LONGEST_ASKED_FOR: Final[Duration] = 3600 * SECOND
 """A `retry_s` beyond an hour is no longer patience."""
+LONGEST_FOR_A_STRANGER: Final[Duration] = 300 * SECOND
+"""The same for what is not the KI: a portal that nobody logs in at must not keep results for an hour."""
 CHECK: Final[Duration] = 30 * SECOND
 """How often a table with nothing to report asks whether the KI is there."""
 
@@ -68,11 +70,20 @@ class Outbox:
             next_in = 0 if waiting else CHECK
         self._due = now + next_in
 
-    def failed(self, now: Instant, reason: str, retry_s: float | None = None) -> None:
-        """There was no answer, or none that counts."""
+    def held_up(self, now: Instant) -> None:
+        """The table could not take in what it was told: ask the KI again after a pause."""
+        self._due = now + self._next_pause()
+
+    def failed(self, now: Instant, reason: str, retry_s: float | None = None, *, by_ki: bool = False) -> None:
+        """There was no answer, or none that counts; `by_ki`: it is the KI that asks for `retry_s`."""
         self._failed, self.reason = True, reason
-        wait = round(self._pause * (0.5 + 0.5 * self._chance()))
+        wait = self._next_pause()
         if retry_s is not None and retry_s > 0:
-            wait = max(wait, min(round(retry_s * SECOND), LONGEST_ASKED_FOR))
+            most = LONGEST_ASKED_FOR if by_ki else LONGEST_FOR_A_STRANGER
+            wait = max(wait, min(round(retry_s * SECOND), most))
         self._due = now + wait
+
+    def _next_pause(self) -> Duration:
+        pause = round(self._pause * (0.5 + 0.5 * self._chance()))
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        return pause

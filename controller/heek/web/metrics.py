@@ -26,6 +26,7 @@ _HELP: Final[Mapping[str, str]] = {
     "sessions": "Sessions that were opened.",
     "round_trip_ms": "From a frame to its acknowledgement, the last time, in milliseconds.",
     "round_trip_smoothed_ms": "The same, over some eight frames.",
+    "clock_behind_s": "How far the clock is behind the KI's, in seconds; negative if it is ahead.",
     "asked": "Questions that were asked.",
     "failed": "Questions that got no answer.",
 }
@@ -48,7 +49,7 @@ class KiFigures:
     answered_wall_s: float | None = None
     """When it last answered, by the wall clock."""
     counters: Mapping[str, float] = field(default_factory=dict)
-    """What the link has counted since the start, by name; one that ends in `_ms` is a measure, no count."""
+    """What the link has counted since the start, by name; one that ends in `_ms` or `_s` is a measure."""
 
 
 def exposition(figures: KiFigures) -> bytes:
@@ -77,7 +78,7 @@ def _lines(figures: KiFigures) -> Iterator[str]:
     yield from _metric("heek_link_up", "gauge", "Whether the link to the KI stands.", figures.link_up)
     for name, value in figures.counters.items():
         if _NAME.fullmatch(name):
-            kind = "gauge" if name.endswith("_ms") else "counter"
+            kind = "gauge" if name.endswith(("_ms", "_s")) else "counter"
             yield from _metric(LINK + name, kind, _HELP.get(name, "Counted by the link."), value)
 
 

@@ -339,6 +339,7 @@ def test_faults_are_told(shown: ShownTable, open_page: Opener) -> None:
     shown.show(*moments()["fault-both"][:2])
     opened = open_page(shown.url)
     assert "cannot save" in opened.text("#fault")
+    assert "kept in memory until the card takes it again; a power cut would lose it" in opened.text("#fault")
     assert "Stuck: seat 1 pen and page. Play on with the other buttons." in opened.text("#fault")
     assert "stuck" in (opened.button(1, Kind.PEN).get_attribute("aria-label") or "")
     shown.show(*moments()["attract-0"][:2])

@@ -208,7 +208,7 @@ export function troubleWords(seat) {
 /** What is wrong with the table, or null. */
 export function faultWords(state) {
   const parts = [];
-  if (state.not_saving) parts.push("The table cannot save: the match goes on, but nothing of it is kept. Tell the operator.");
+  if (state.not_saving) parts.push("The table cannot save: the match goes on, and its result is kept in memory until the card takes it again; a power cut would lose it. Tell the operator.");
   parts.push(...(state.journal ?? []));
   const where = (buttons) => state.seats
     .filter((seat) => seat.state !== "absent" && buttons(seat).length > 0)
