@@ -120,11 +120,11 @@ def test_a_wrong_place_stops_everything_and_loses_nothing(rig: Rig, words: str) 
     assert list(rig.ki.held()) == matches
 
 
-@pytest.mark.parametrize(("retry_s", "least"), [(30.0, 30), (0.0, 0), (-5.0, 0), (86400.0, 3600), (None, 0)])
+@pytest.mark.parametrize(("retry_s", "least"), [(30.0, 30), (0.0, 0), (-5.0, 0), (86400.0, 300), (None, 0)])
 def test_what_the_other_end_asks_for_is_obeyed_within_reason(
     rig: Rig, retry_s: float | None, least: float
 ) -> None:
-    """`Retry-After`: 30 s are kept, a day is an hour, zero, less and nonsense are our own pauses."""
+    """A stranger's `Retry-After`: 30 s are kept, a day is five minutes, zero and less are our own pauses."""
     play(rig, 1)
     rig.link.up, rig.link.retry_s = False, retry_s
     began = len(rig.link.asked)
@@ -135,6 +135,17 @@ def test_what_the_other_end_asks_for_is_obeyed_within_reason(
     assert max(gaps) <= max(least, 120) + 1
     rig.link.up, rig.link.retry_s = True, None
     assert rig.run(3700).waiting == 0
+
+
+def test_the_kis_own_wish_for_peace_is_obeyed_for_an_hour(rig: Rig) -> None:
+    """A KI that refuses for a day is asked again after an hour: it says so itself, no portal in its place."""
+    play(rig, 1)
+    rig.ki.refusals = dict.fromkeys(Request, ("busy", 86400))
+    began = len(rig.link.asked)
+    rig.run(4 * 3600)
+    times = [at for at, _, _ in rig.link.asked[began:]]
+    gaps = [after - before for before, after in pairwise(times)]
+    assert min(gaps) >= 3600
 
 
 def test_a_waiting_table_asks_less_than_once_a_minute_and_not_with_the_others(tmp_path: Path) -> None:
