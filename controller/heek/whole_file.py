@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from heek.durable import sync_folder
 from heek.errors import CarriedFileError, TableError
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -50,7 +51,7 @@ def whole_file(file: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
         if isinstance(error, TableError) or error.filename not in (None, str(draft), str(file)):
             raise
         raise not_written(file, error) from None
-    _sync_folder(file.parent)
+    sync_folder(file.parent)
 
 
 def _open(draft: Path) -> int:
@@ -145,17 +146,6 @@ def _name(draft: Path, file: Path, *, replace: bool) -> None:
 
 def _there_already(file: Path) -> CarriedFileError:
     return CarriedFileError(f"{file}: is there already, and is left as it is; name a file that is not")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name survive a stick that is pulled out now."""
-    # Some file systems cannot do that.
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _said(error: OSError) -> str:

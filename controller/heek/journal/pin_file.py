@@ -16,7 +16,8 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from heek.journal.schema import not_writable, sync_folder
+from heek.durable import sync_folder
+from heek.journal.schema import not_writable
 
 PIN_NAME: Final = "ki.pin"
 _FORM: Final = re.compile(

@@ -15,6 +15,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
+from heek.durable import leave_mark
 from heek.errors import JournalDamaged, JournalError
 
 FILE_NAME: Final = "journal.sqlite3"
@@ -238,17 +239,6 @@ def not_writable(folder: Path, error: OSError) -> JournalError:
     return JournalError(f"{folder}: cannot be written ({error.strerror or error}); {remedy}")
 
 
-def sync_folder(folder: Path) -> None:
-    """Make new names in a folder survive a pulled plug."""
-    # Some file systems cannot do that; it is no reason not to play.
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
     db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
     version = check_version(db, file)
@@ -285,14 +275,6 @@ def _upgrade_from(version: int) -> list[str]:
 
 
 def _mark(marker: Path) -> None:
-    # After the tables are durable: the other way round a cut in between would look like a loss.
-    handle = os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        os.write(
-            handle,
-            b"A journal is kept here; heek knows by this that it is damaged when it is gone or empty.\n",
-        )
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    sync_folder(marker.parent)
+    leave_mark(
+        marker, b"A journal is kept here; heek knows by this that it is damaged when it is gone or empty.\n"
+    )

@@ -22,10 +22,11 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
+from heek.durable import sync_folder
 from heek.errors import JournalError
 from heek.journal.pin_file import bring_back_pin
 from heek.journal.salvage import Salvaged, bring_over, read_salvaged
-from heek.journal.schema import FILE_NAME, MARKER_NAME, not_writable, open_database, sync_folder, trouble
+from heek.journal.schema import FILE_NAME, MARKER_NAME, not_writable, open_database, trouble
 
 MOVING: Final = "moving"
 SALVAGING: Final = "salvaging"

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeAlias
 
+from heek.durable import sync_folder
 from heek.errors import BatchRefused, JournalDamaged, JournalError
 from heek.journal import ki_notes
 from heek.journal.checks import deltas_of
@@ -37,7 +38,6 @@ from heek.journal.schema import (
     close_as_it_is,
     not_writable,
     open_database,
-    sync_folder,
     trouble,
 )
 from heek.journal.set_aside import finish, set_aside, unfinished

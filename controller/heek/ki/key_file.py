@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from heek.durable import sync_folder
 from heek.errors import KeyFileError
 
 _MOST_BYTES = 1024
@@ -91,9 +92,4 @@ def _write(file: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise
-    with contextlib.suppress(OSError):
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sync_folder(file.parent)

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
+from heek.durable import leave_mark
 from heek.errors import RankingError
 from heek.ranking.chains import link_all
 from heek.ranking.schema import VERSION, ledger_version, metadata, tables
@@ -163,23 +164,11 @@ def _mark(file: Path) -> None:
     if marker.exists():
         return
     try:
-        handle = os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            os.write(
-                handle, b"A ledger is kept here; heek knows by this that it is damaged when gone or empty.\n"
-            )
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        leave_mark(
+            marker, b"A ledger is kept here; heek knows by this that it is damaged when gone or empty.\n"
+        )
     except OSError as error:
         raise _not_writable(marker, error) from None
-    # Some file systems cannot do that; it is no reason not to serve.
-    with contextlib.suppress(OSError):
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _make_private(file: Path) -> None:
