@@ -12,7 +12,6 @@ import mmap
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -21,14 +20,13 @@ from typing import Any
 
 import pytest
 
-import heek
 from heek.journal import read_journal
 from heek.session.phases import Phase
 from heek.session.view import SeatState
 from heek.simulator.runner import Simulation
 from heek.simulator.story import parse
 from tests.journal.scripts import in_child, quick_folder
-from tests.journal.test_kill import build_shim
+from tests.journal.test_kill import run_under_shim
 
 TARGET = 2
 MATCH = "\n".join(
@@ -121,22 +119,9 @@ def judge(folder: Path, told: list[dict[str, Any]], whole: list[dict[str, Any]])
 @pytest.mark.parametrize("torn", [False, True], ids=["before the call", "half way through a write"])
 def test_killed_at_each_write_of_a_match(tmp_path: Path, torn: bool) -> None:
     """Whatever the last call was: the journal is sound, nothing told is lost, and the table goes on."""
-    library = build_shim(tmp_path)
-    outcome = subprocess.run(
-        [sys.executable, "-m", "tests.test_killed_match", str(quick_folder() or tmp_path), str(int(torn))],
-        env={
-            **os.environ,
-            "LD_PRELOAD": str(library),
-            "PYTHONPATH": os.pathsep.join([str(Path(heek.__file__).parents[1]), str(Path.cwd())]),
-        },
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    report = run_under_shim(
+        tmp_path, "tests.test_killed_match", str(quick_folder() or tmp_path), str(int(torn)), timeout_s=300
     )
-    assert outcome.returncode == 0, outcome.stderr
-    report = json.loads(outcome.stdout)
     assert report["calls"] > (20 if torn else 50)
     # Guards against a script that dies always at one place.
     assert set(report["seen"]) == {"0 sit", "1 sit", "2 sit", "round 1", "round 2", "round 3", "won"}

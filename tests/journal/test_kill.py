@@ -101,13 +101,14 @@ def build_shim(folder: Path) -> Path:
     return library
 
 
-@pytest.mark.parametrize("torn", [False, True], ids=["before the call", "half way through a write"])
-def test_killed_at_each_system_call(folder: Path, tmp_path: Path, torn: bool) -> None:
-    """A process that dies at its n-th write, sync, truncation or removal leaves whole batches only."""
-    library = build_shim(tmp_path)
-    # One Python is started with the shim; it forks a child for each n, which is quick.
+def run_under_shim(folder: Path, module: str, *arguments: str, timeout_s: float) -> Any:
+    """Run a module of ours with the shim in front of the C library; what it reports, as JSON, on its output.
+
+    One Python is started with the shim, built in `folder`; it forks a child for each n, which is quick.
+    """
+    library = build_shim(folder)
     outcome = subprocess.run(
-        [sys.executable, "-m", "tests.journal.test_kill", str(folder), str(int(torn))],
+        [sys.executable, "-m", module, *arguments],
         env={
             **os.environ,
             "LD_PRELOAD": str(library),
@@ -116,11 +117,17 @@ def test_killed_at_each_system_call(folder: Path, tmp_path: Path, torn: bool) ->
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout_s,
         check=False,
     )
     assert outcome.returncode == 0, outcome.stderr
-    report = json.loads(outcome.stdout)
+    return json.loads(outcome.stdout)
+
+
+@pytest.mark.parametrize("torn", [False, True], ids=["before the call", "half way through a write"])
+def test_killed_at_each_system_call(folder: Path, tmp_path: Path, torn: bool) -> None:
+    """A process that dies at its n-th write, sync, truncation or removal leaves whole batches only."""
+    report = run_under_shim(tmp_path, "tests.journal.test_kill", str(folder), str(int(torn)), timeout_s=120)
     # Guards against a shim that is not called at all, and a script that dies always at one place.
     assert report["calls"] > (20 if torn else 50)
     assert report["seen"] == list(range(len(SCRIPT) + 1))

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import heek
 from heek.errors import JournalDamaged, JournalError
 from heek.journal import Journal, News, Salvaged, Synced, open_journal, open_or_salvage, read_journal
 from heek.journal.carving import carve
@@ -40,7 +38,7 @@ from tests.journal.damage import (
     without_log,
 )
 from tests.journal.scripts import batch, in_child
-from tests.journal.test_kill import build_shim
+from tests.journal.test_kill import run_under_shim
 
 
 def outcome(journal: Journal) -> tuple[object, ...]:
@@ -359,22 +357,10 @@ def test_killed_at_each_statement_of_setting_aside(folder: Path) -> None:
 @pytest.mark.parametrize("torn", [False, True], ids=["before the call", "half way through a write"])
 def test_killed_at_each_system_call_of_setting_aside(folder: Path, tmp_path: Path, torn: bool) -> None:
     """A process that dies at its n-th write, sync, rename or removal is gone on with by the next."""
-    library = build_shim(tmp_path)
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.journal.test_set_aside", str(folder), str(int(torn))],
-        env={
-            **os.environ,
-            "LD_PRELOAD": str(library),
-            "PYTHONPATH": os.pathsep.join([str(Path(heek.__file__).parents[1]), str(Path.cwd())]),
-        },
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    report = run_under_shim(
+        tmp_path, "tests.journal.test_set_aside", str(folder), str(int(torn)), timeout_s=120
     )
-    assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout)["calls"] > (15 if torn else 30)
+    assert report["calls"] > (15 if torn else 30)
 
 
 def die_at_each_call(folder: Path, torn: bool) -> None:
