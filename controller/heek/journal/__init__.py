@@ -6,16 +6,19 @@ is read-only then, or a damaged `table.key` in it, stops the start with words th
 
 from heek.journal.reader import JournalReader, read_journal
 from heek.journal.records import (
+    NOBODYS,
     Acknowledged,
     Answered,
     Batch,
     Entry,
     FairnessReport,
+    FormerKey,
     KiNotes,
     News,
     Pin,
     RecordedPart,
     Result,
+    SettledKey,
     SnapshotLabel,
     Synced,
 )
@@ -24,11 +27,13 @@ from heek.journal.store import Journal, open_journal, open_or_salvage
 from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterStatus, Written
 
 __all__ = [
+    "NOBODYS",
     "Acknowledged",
     "Answered",
     "Batch",
     "Entry",
     "FairnessReport",
+    "FormerKey",
     "InlineExecutor",
     "Journal",
     "JournalReader",
@@ -40,6 +45,7 @@ __all__ = [
     "RecordedPart",
     "Result",
     "Salvaged",
+    "SettledKey",
     "SnapshotLabel",
     "Synced",
     "WriterStatus",

@@ -16,7 +16,7 @@ from heek.errors import JournalError
 from heek.journal.checks import check
 from heek.journal.ki_notes import UNANSWERED, UNANSWERED_BEFORE, unanswered_deltas
 from heek.journal.records import Entry, FairnessReport, Pin, RecordedPart, Result, SnapshotLabel
-from heek.journal.schema import KI_SINCE, RECORDINGS_SINCE, trouble
+from heek.journal.schema import DIGESTS_SINCE, KI_SINCE, RECORDINGS_SINCE, trouble
 
 _PAGE: Final = 500
 _PARTS_PAGE: Final = 50
@@ -89,7 +89,9 @@ class KeptRecords:
 
     def settled(self) -> int:
         """How many matches more the KI holds of this table than the journal knows it to have taken."""
-        rows = self._rows("SELECT settled_count FROM ki") if self._keeps_ki() else []
+        # A file that only a reader has opened may be of the heek that kept it beside the KI's name.
+        where = "digests JOIN ki USING(key)" if self._keeps_digests() else "ki"
+        rows = self._rows(f"SELECT settled_count FROM {where}") if self._keeps_ki() else []
         return int(rows[0][0]) if rows else 0
 
     def voids(self) -> dict[str, str]:
@@ -245,6 +247,9 @@ class KeptRecords:
     def _keeps_recordings(self) -> bool:
         """A file that only a reader has opened may be of an older heek."""
         return int(self._rows("PRAGMA user_version")[0][0]) >= RECORDINGS_SINCE
+
+    def _keeps_digests(self) -> bool:
+        return int(self._rows("PRAGMA user_version")[0][0]) >= DIGESTS_SINCE
 
     def _keeps_ki(self) -> bool:
         return int(self._rows("PRAGMA user_version")[0][0]) >= KI_SINCE
