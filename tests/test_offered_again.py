@@ -111,7 +111,7 @@ def test_a_ki_put_back_is_noticed_though_one_record_does_harm(rig: Rig, how: str
     assert rig.notes().holds == digest(rig.ki.held())
     # The batches of the offer, and the one that does harm now and then: what is not answered more often.
     sent = rig.link.requests[asked:].count(Request.RECORDS)
-    assert sent <= (20 if how == "refused" else 600)
+    assert sent <= (20 if how == "refused" else 90)
     harmful.clear()
     assert rig.run(700).waiting == 0
     assert len(rig.ki.held()) == 9
