@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heek.boot import Boot
-from heek.clock import ManualClock
-from heek.journal import read_journal
+from heek.clock import SECOND, ManualClock
+from heek.journal import InlineExecutor, read_journal
 from heek.ki.record import decode_record
 from heek.session.phases import Phase
 from tests.test_daemon import Rig
@@ -224,6 +225,39 @@ def test_a_match_across_the_change_of_summer_time(
     won, started = table.told("match_won")[0]["at"], table.told("match_started")[0]["at"]
     assert told["wall_s"] == int(wall_s + won)
     assert told["end_ms"] - told["start_ms"] == round(1000 * (won - started))
+
+
+@pytest.mark.parametrize("forward", [True, False], ids=["an hour is missing", "an hour comes twice"])
+def test_what_is_done_once_a_day_knows_no_zone(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, forward: bool
+) -> None:
+    """F040: over the night of the change, and with another zone set meanwhile, it is done every 24 hours."""
+    # Noon in Berlin of the day before; the doubtful hours come in the first night.
+    begin = 1_743_246_000.0 if forward else 1_761_386_400.0
+    asked: list[float] = []
+
+    class Checks(InlineExecutor):
+        def submit(self, *arguments: Any, **named: Any) -> Any:
+            asked.append(table.clock.now() / SECOND)
+            return super().submit(*arguments, **named)
+
+    def another_zone() -> None:
+        monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        # The heart beats slowly, so that days of it cost little.
+        table = rig(clock=ManualClock(wall_s=begin), check=Checks(), table__gap_s=60)
+        table.at(30 * HOUR, another_zone)
+        table.run(80 * HOUR)
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+    assert len(asked) == 4
+    assert all(24 * HOUR <= after - before < 24.2 * HOUR for before, after in pairwise(asked))
+    assert results(table) == []
 
 
 def test_a_suspended_process_with_a_step_of_the_clock(rig: Callable[..., Rig]) -> None:

@@ -63,6 +63,39 @@ def test_the_same_code_on_a_thread_and_inline(folder: Path) -> None:
             assert_prefix(reader, least=len(SCRIPT))
 
 
+def test_a_thousand_matches_while_others_ask(folder: Path) -> None:
+    """F052: one writes, two ask all the while: a single thread has the file, each row is there once."""
+    failed: list[BaseException] = []
+    counted: list[int] = []
+    done = threading.Event()
+
+    def look(writer: JournalWriter) -> None:
+        try:
+            while not done.is_set():
+                counted.append(writer.ask(lambda journal: journal.waiting()).result())
+        except BaseException as error:
+            failed.append(error)
+
+    with ThreadPoolExecutor(max_workers=1) as threads:
+        writer = JournalWriter(folder, threads, ManualClock())
+        others = [threading.Thread(target=look, args=(writer,)) for _ in range(2)]
+        for each in others:
+            each.start()
+        try:
+            futures = [writer.submit(batch(n, 1, n, match=f"m-{n}")) for n in range(1, 1001)]
+            assert [each.result() for each in futures] == [Written(n) for n in range(1, 1001)]
+        finally:
+            done.set()
+            for each in others:
+                each.join()
+        assert writer.close().saving
+    assert failed == []
+    assert counted == sorted(counted)
+    with read_journal(folder) as journal:
+        assert [each.match for each in journal.results()] == [f"m-{n}" for n in range(1, 1001)]
+        assert journal.verify() == []
+
+
 def test_an_inline_call_is_finished_when_it_returns() -> None:
     """InlineExecutor runs at once, and keeps an exception for who asks for the result."""
     executor = InlineExecutor()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import signal
+import socket
 import sqlite3
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from heek.ranking.ledger import Ledger
 from heek.ranking.store import Store, open_store
 from tests.journal.scripts import in_child
 from tests.ranking.records import ANN, BEN, FakeTable, body
+from tests.ranking.service import RunningKi, until
 
 
 def pragma(store: Store, text: str) -> None:
@@ -112,6 +115,25 @@ def test_a_page_that_breaks_while_the_ki_runs(
     store.file.write_bytes(data)
     said = refusal(ledger, body(table.sealed({ANN: 1, BEN: 1}, BEN)), caplog)
     assert "it is damaged or no ledger; move it away and bring back a copy" in said
+
+
+def test_pages_that_nobody_takes_away_do_not_let_the_log_grow(tmp_path: Path) -> None:
+    """F053: eight clients ask for pages and never read them, many results are written, the log is as ever."""
+    table = FakeTable()
+    with RunningKi(tmp_path) as ki, contextlib.ExitStack() as stalled:
+        ki.introduce(table)
+        ki.report(table.sealed({ANN: 1, BEN: 1}, BEN))
+        for _ in range(8):
+            client = stalled.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            client.connect(("127.0.0.1", ki.port))
+            client.sendall(b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % ki.host.encode())
+        until(lambda: ki.get("/").status == 200, "the pages are made")
+        for _ in range(100):
+            batch = [table.sealed({None: 0, ANN: 0}, ANN, rated=False) for _ in range(5)]
+            assert {each[0] for each in ki.report(*batch)["answers"]} == {"accepted"}
+        log = ki.database.with_name("ki.sqlite3-wal")
+        assert log.stat().st_size < 6 << 20
 
 
 def test_an_emptied_ledger_whose_log_is_there_is_refused(tmp_path: Path) -> None:
