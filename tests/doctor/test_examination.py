@@ -245,6 +245,12 @@ TROUBLES: dict[str, tuple[Change, str, Mark, str]] = {
         Mark.WRONG,
         "this start lies in the past",
     ),
+    "debugging was left on (F056)": (
+        with_parts(TABLE + '[log]\nlevel = "debug"\n'),
+        "system: log",
+        Mark.WARNING,
+        "log.level is debug, which wears out the card for nothing",
+    ),
     "a card that went read-only (F050)": (
         with_file("proc/mounts", "/dev/mmcblk0p2 / ext4 ro,noatime 0 0\n"),
         "system: state folder",
