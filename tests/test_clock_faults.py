@@ -103,6 +103,7 @@ def stamped(steps: Callable[[Rig], None]) -> Callable[[Rig], None]:
     return still
 
 
+@pytest.mark.fault("F038")
 @pytest.mark.parametrize(
     "steps",
     [once(5.5, -2 * HOUR), once(5.5, 2 * HOUR), once(5.5, -52 * 365 * 86400.0), once(5.5, 9 * 365 * 86400.0),
@@ -114,6 +115,7 @@ def test_a_step_of_the_wall_clock_moves_nothing(tmp_path: Path, steps: Callable[
     assert undisturbed(tmp_path / "stepped", steps) == undisturbed(tmp_path / "still", stamped(steps))
 
 
+@pytest.mark.fault("F038")
 @given(st.lists(st.tuples(st.floats(0.1, END - 0.1), st.floats(-2e9, 1e10)), max_size=8))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_steps_move_nothing(
@@ -129,6 +131,7 @@ def test_any_steps_move_nothing(
     assert undisturbed(folder / "stepped", steps) == undisturbed(folder / "still", stamped(steps))
 
 
+@pytest.mark.fault("F037")
 def test_the_network_sets_the_clock_in_mid_match(rig: Callable[..., Rig]) -> None:
     """F037: 1970 at the start, years on in round 2: the result says the right time, and that it is ntp's."""
     trust = ["none"]
@@ -149,6 +152,7 @@ def test_the_network_sets_the_clock_in_mid_match(rig: Callable[..., Rig]) -> Non
     )
 
 
+@pytest.mark.fault("F037")
 def test_the_ki_tells_the_time_to_a_table_in_1970(
     rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -169,6 +173,7 @@ def test_the_ki_tells_the_time_to_a_table_in_1970(
     assert sum("told the time" in message for message in caplog.messages) == 1
 
 
+@pytest.mark.fault("F037", "F055")
 @pytest.mark.parametrize(
     ("wall_s", "trust"), [(0.0, "none"), (NOON - 14 * 86400, "saved"), (NOON + 3 * 365 * 86400, "saved")],
     ids=["1970", "two weeks back", "three years on"],
@@ -203,6 +208,7 @@ def test_a_start_at_another_time_keeps_the_order(
         assert decode_record(two.cbor).prev == record_hash(one.cbor)
 
 
+@pytest.mark.fault("F040")
 @pytest.mark.parametrize("forward", [True, False], ids=["an hour is missing", "an hour comes twice"])
 def test_a_match_across_the_change_of_summer_time(
     rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, forward: bool
@@ -227,6 +233,7 @@ def test_a_match_across_the_change_of_summer_time(
     assert told["end_ms"] - told["start_ms"] == round(1000 * (won - started))
 
 
+@pytest.mark.fault("F040")
 @pytest.mark.parametrize("forward", [True, False], ids=["an hour is missing", "an hour comes twice"])
 def test_what_is_done_once_a_day_knows_no_zone(
     rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, forward: bool
@@ -260,6 +267,7 @@ def test_what_is_done_once_a_day_knows_no_zone(
     assert results(table) == []
 
 
+@pytest.mark.fault("F043")
 def test_a_suspended_process_with_a_step_of_the_clock(rig: Callable[..., Rig]) -> None:
     """F043: stopped for a minute in a round, the wall clock an hour on: the round is broken off."""
     table = rig()

@@ -74,6 +74,7 @@ def room(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, before)
 
 
+@pytest.mark.fault("F049")
 @pytest.mark.parametrize("kind", FILES)
 def test_room_for_some_of_it(tmp_path: Path, kind: str) -> None:
     """F049: with too little room the old file is whole, no part of the new one is left, and it is said."""
@@ -103,6 +104,7 @@ def folder_with(folder: Path, written: Written) -> Path:
     return folder
 
 
+@pytest.mark.fault("F049")
 def test_room_for_some_of_the_pin(tmp_path: Path) -> None:
     """F049: the pin beside the journal is whole or not there; the journal's own counts, and play goes on."""
 
@@ -137,6 +139,7 @@ level = "debug"
 """
 
 
+@pytest.mark.fault("F049", "F050")
 def test_a_log_that_takes_nothing_stops_no_game(tmp_path: Path) -> None:
     """F049, F050: standard error leads to a full disk; presses count, all is kept, the end is a clean one."""
     with socket.socket() as free:

@@ -308,6 +308,7 @@ def test_starting_again_goes_on_counting(start: Callable[..., Run]) -> None:
         assert run.events() == ["table_started"] * times
 
 
+@pytest.mark.fault("F056")
 def test_debugging_is_not_left_on_unnoticed(start: Callable[..., Run]) -> None:
     """F056: each start says that it is on and what that costs; without it nothing is said of it."""
     for level, times in (("debug", 1), ("info", 0)):

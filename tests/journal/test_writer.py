@@ -45,6 +45,7 @@ class Card:
         self.journal._db.execute(f"PRAGMA query_only = {'ON' if failing else 'OFF'}")
 
 
+@pytest.mark.fault("F052")
 def test_the_same_code_on_a_thread_and_inline(folder: Path) -> None:
     """On a worker thread and inline alike everything is written, in order, and told so."""
     for name in ("thread", "inline"):
@@ -63,6 +64,7 @@ def test_the_same_code_on_a_thread_and_inline(folder: Path) -> None:
             assert_prefix(reader, least=len(SCRIPT))
 
 
+@pytest.mark.fault("F052")
 def test_a_thousand_matches_while_others_ask(folder: Path) -> None:
     """F052: one writes, two ask all the while: a single thread has the file, each row is there once."""
     failed: list[BaseException] = []
@@ -222,6 +224,7 @@ def test_a_commit_that_only_seemed_to_fail_is_not_written_twice(
     card.writer.close()
 
 
+@pytest.mark.fault("F050")
 def test_memory_is_bounded_and_numbers_and_results_survive(folder: Path) -> None:
     """Past the limit bodies are given up, but no number, no result and not the newest state."""
     card = Card(folder, limit=4)
@@ -278,6 +281,7 @@ def test_abandoning_loses_what_is_in_memory_alone(folder: Path) -> None:
         assert assert_prefix(journal) == 1
 
 
+@pytest.mark.fault("F049")
 def test_a_full_disk(folder: Path) -> None:
     """When the file may not grow the table plays on, and all of it is written once there is room."""
 
@@ -302,6 +306,7 @@ def test_a_full_disk(folder: Path) -> None:
         assert assert_prefix(journal) == len(SCRIPT)
 
 
+@pytest.mark.fault("F049")
 def test_a_disk_that_is_full_already_at_the_start(folder: Path) -> None:
     """With a journal there and no room at all the opening works or says that space is missing."""
     open_journal(folder).close()

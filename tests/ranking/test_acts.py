@@ -84,6 +84,7 @@ def test_a_void_takes_back_what_a_match_moved(ledger: Ledger, store: Store, tabl
     assert points(store, ANN, BEN) == {ANN: 100, BEN: 100}
 
 
+@pytest.mark.fault("F055")
 def test_a_clock_that_is_set_back_makes_no_ruling_an_earlier_one(store: Store) -> None:
     """F055: void at 12:01, the clock back to 11:50, restore, another match: the last word counts."""
     wall = [1_764_504_000.0]

@@ -34,6 +34,7 @@ def refusal(ledger: Ledger, sent: bytes, caplog: pytest.LogCaptureFixture) -> st
     return line
 
 
+@pytest.mark.fault("F049", "F050")
 @pytest.mark.parametrize(
     ("breaks", "heals", "words"),
     [
@@ -66,6 +67,7 @@ def test_nothing_is_answered_that_is_not_kept(
     assert answer.holds[0] == 101
 
 
+@pytest.mark.fault("F049")
 def test_a_file_that_may_not_grow(
     ledger: Ledger, store: Store, table: FakeTable, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -99,6 +101,7 @@ def test_another_program_holds_the_ledger(
     assert ledger.ingest(sent)[0].holds[0] == 1
 
 
+@pytest.mark.fault("F046")
 def test_a_page_that_breaks_while_the_ki_runs(
     ledger: Ledger, store: Store, table: FakeTable, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -117,6 +120,7 @@ def test_a_page_that_breaks_while_the_ki_runs(
     assert "it is damaged or no ledger; move it away and bring back a copy" in said
 
 
+@pytest.mark.fault("F053")
 def test_pages_that_nobody_takes_away_do_not_let_the_log_grow(tmp_path: Path) -> None:
     """F053: eight clients ask for pages and never read them, many results are written, the log is as ever."""
     table = FakeTable()
@@ -136,6 +140,7 @@ def test_pages_that_nobody_takes_away_do_not_let_the_log_grow(tmp_path: Path) ->
         assert log.stat().st_size < 6 << 20
 
 
+@pytest.mark.fault("F046")
 def test_an_emptied_ledger_whose_log_is_there_is_refused(tmp_path: Path) -> None:
     """F046: SQLite would delete the log of an empty file, and with it what may be saved by hand."""
     file = tmp_path / "ki.sqlite3"

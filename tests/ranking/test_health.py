@@ -56,6 +56,7 @@ def pragma(ki: RunningKi, text: str) -> None:
         connection.connection.cursor().execute(f"PRAGMA {text}").fetchall()
 
 
+@pytest.mark.fault("F047")
 @pytest.mark.parametrize(
     ("table", "hidden"),
     [
@@ -92,6 +93,7 @@ def test_a_page_that_cannot_be_made_says_why_in_plain_words(
     assert str(played.database.parent) not in played.get(pages[hidden[0]]).text
 
 
+@pytest.mark.fault("F047")
 def test_pages_that_are_open_hear_of_damage(played: RunningKi) -> None:
     """F047: whoever meets it first, every page that follows live is told to look again."""
     pages, revision = where(played), played.service.streams.revision
@@ -104,6 +106,7 @@ def test_pages_that_are_open_hear_of_damage(played: RunningKi) -> None:
     assert played.get("/").status == 503
 
 
+@pytest.mark.fault("F046", "F047")
 def test_a_monitor_finds_damage_that_nobody_has_met(
     played: RunningKi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +141,7 @@ def test_the_whole_file_is_looked_at_now_and_then(
     assert [one for one, _ in counted] == [other for _, other in counted]
 
 
+@pytest.mark.fault("F049")
 def test_what_passes_is_over_when_something_is_written(played: RunningKi, evening: Evening) -> None:
     """F049: a full disk shows at `/healthz` as long as it is full, and on no page: what is there is right."""
     pages = where(played)
@@ -151,6 +155,7 @@ def test_what_passes_is_over_when_something_is_written(played: RunningKi, evenin
     assert played.get("/healthz").text == "ok\n"
 
 
+@pytest.mark.fault("F046")
 def test_a_start_reads_every_page(tmp_path: Path) -> None:
     """F046: one bad page within a long record, which no key leads to, stops the start with what to do."""
     table, drawn = FakeTable(), random.Random(1)

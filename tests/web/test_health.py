@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from heek.web.metrics import KiFigures, read_exposition
 from heek.web.state import NOT_SAVING
 from tests.web.serving import serving, state, view
@@ -9,6 +11,7 @@ from tests.web.serving import serving, state, view
 SET_ASIDE = "The journal was damaged and is set aside in damaged-1."
 
 
+@pytest.mark.fault("F047", "F050")
 def test_a_monitor_hears_what_is_wrong_with_the_journal() -> None:
     """F047, F050: each fault is a sentence at `/healthz`, with 503, and counted at `/metrics`."""
     with serving(ki_figures=KiFigures) as served:

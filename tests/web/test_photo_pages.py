@@ -84,6 +84,7 @@ def test_a_match_of_which_the_journal_tells_otherwise(
     photos.close()
 
 
+@pytest.mark.fault("F047")
 def test_a_history_that_is_damaged_is_told_and_the_table_goes_on(
     played: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
