@@ -154,6 +154,7 @@ def test_what_the_ki_accepts_in_an_offer_is_expected_of_it_at_the_end(journal: J
     assert journal.ki_notes(KEY).offered == with_match((7, b"y" * 16), uuid.UUID(MATCHES[0]).bytes)
 
 
+@pytest.mark.fault("F056")
 def test_what_says_nothing_new_writes_nothing(journal: Journal) -> None:
     """A table asks all day; the card hears of it when something has changed."""
     journal.pin_service(PIN, KEY)
