@@ -73,7 +73,7 @@ def the_match(ki: RunningKi) -> str:
 
 
 def paths(ki: RunningKi) -> list[str]:
-    return ["/", f"/players/{the_player(ki)}", f"/matches/{the_match(ki)}", "/nothing"]
+    return ["/", f"/players/{the_player(ki)}", f"/matches/{the_match(ki)}", "/tables", "/enrol", "/nothing"]
 
 
 def comes(page: Page, condition: str, within_s: float = 10.0) -> None:
