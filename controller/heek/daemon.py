@@ -82,7 +82,7 @@ CHECK_EVERY: Final[Duration] = 24 * 3600 * SECOND
 """How often the journal's file is checked to the last page, on an empty table."""
 
 LONG_LOG: Final = 16 * 1024 * 1024
-"""Bytes of SQLite's log after it was written into the file: four times what it keeps by itself."""
+"""Bytes of SQLite's log after it was written into the file: sixteen times what it keeps by itself."""
 
 KEPT_RECORDINGS: Final = 8 * 1024 * 1024
 """Bytes of recordings that the journal keeps; the oldest go when nobody plays. Thousands of matches."""

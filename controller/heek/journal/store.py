@@ -641,7 +641,7 @@ class Journal(KeptRecords):
         return given_up
 
     def log_bytes(self) -> int:
-        """The size of the write-ahead log; much more than 4 MB means that somebody holds an old state."""
+        """The size of the write-ahead log; much more than 1 MB means that somebody holds an old state."""
         try:
             return self.file.with_name(f"{FILE_NAME}-wal").stat().st_size
         except OSError:
