@@ -19,6 +19,7 @@ from heek.journal.held import TAKEN, Held
 from heek.journal.kept import KeptRecords
 from heek.journal.ki_notes import UNANSWERED, digest_of, joined
 from heek.journal.lock import FolderLock
+from heek.journal.packing import packed, rest_of_line
 from heek.journal.pin_file import forget_pin, keep_pin
 from heek.journal.records import (
     NO_MARK,
@@ -27,6 +28,7 @@ from heek.journal.records import (
     Answered,
     Batch,
     Digest,
+    Entry,
     FormerKey,
     KiNotes,
     Pin,
@@ -584,13 +586,12 @@ class Journal(KeptRecords):
             db.execute("PRAGMA synchronous = FULL" if batch.sync else "PRAGMA synchronous = NORMAL")
             self._sync = batch.sync
         db.execute("BEGIN IMMEDIATE")
-        db.executemany(
-            _INSERT_EVENT, [(entry.seq, entry.at_ns, entry.event, entry.body) for entry in batch.entries]
-        )
+        db.executemany(_INSERT_EVENT, [_event_row(entry) for entry in batch.entries])
         if batch.snapshot is not None:
             label = batch.label
             db.execute(
-                _REPLACE_SNAPSHOT, (batch.snapshot, label.boot, label.mono_ns, label.wall_s, label.trust)
+                _REPLACE_SNAPSHOT,
+                (packed(batch.snapshot), label.boot, label.mono_ns, label.wall_s, label.trust),
             )
         for match, record, cbor, key in records:
             db.execute(_INSERT_RESULT, (match, record, cbor, key))
@@ -684,6 +685,14 @@ class Journal(KeptRecords):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _event_row(entry: Entry) -> tuple[int, int, str, str]:
+    """An event as it is written; raises BatchRefused for what is no line."""
+    if not isinstance(entry.body, str) or not isinstance(entry.at_ns, int):
+        raise BatchRefused(f"event {entry.seq}: a value cannot be kept: a line is text, an instant a number")
+    rest = rest_of_line(entry.seq, entry.at_ns, entry.event, entry.body)
+    return entry.seq, entry.at_ns, entry.event, rest
 
 
 _Row: TypeAlias = tuple[str, bytes, bytes | None, bytes | None]
