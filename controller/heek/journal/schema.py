@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from heek.durable import leave_mark
-from heek.errors import JournalDamaged, JournalError
+from heek.errors import JournalDamaged, JournalError, JournalUnwritable
 
 FILE_NAME: Final = "journal.sqlite3"
 MARKER_NAME: Final = "journal.kept"
@@ -224,6 +224,7 @@ def check_version(db: sqlite3.Connection, file: Path) -> int:
 def trouble(file: Path, error: sqlite3.Error) -> JournalError:
     """What SQLite refused, with what to do about it."""
     text = str(error)
+    kind: type[JournalError] = JournalError
     if file.is_dir():
         return JournalError(f"{file}: is a folder, so it is no journal; move it aside")
     if "decode" in text:
@@ -232,16 +233,18 @@ def trouble(file: Path, error: sqlite3.Error) -> JournalError:
     if "locked" in text or "busy" in text:
         remedy = "another program has it open; close that program (an SQLite browser?)"
     elif "readonly" in text or "unable to open" in text:
+        kind = JournalUnwritable
         remedy = (
             "check that the user who runs heek may write the file and its folder, and that the card is sound"
         )
     elif "full" in text or "disk I/O" in text:
+        kind = JournalUnwritable
         remedy = "check that there is space left on the card and that it is sound"
     elif "malformed" in text or "not a database" in text or type(error) is sqlite3.DatabaseError:
         return damaged(file, text)
     else:
         remedy = "check the card and the folder"
-    return JournalError(f"{file}: {text}; {remedy}")
+    return kind(f"{file}: {text}; {remedy}")
 
 
 SALVAGE: Final = (
@@ -256,16 +259,17 @@ def damaged(file: Path, what: str) -> JournalDamaged:
 
 
 def not_writable(folder: Path, error: OSError) -> JournalError:
-    """The state folder cannot be made or written."""
+    """The state folder cannot be made or written: JournalUnwritable, unless no folder can be there."""
+    kind: type[JournalError] = JournalUnwritable
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         remedy = "make room on the card"
     elif error.errno in (errno.EEXIST, errno.ENOTDIR):
-        remedy = "set table.state_dir to a folder"
+        kind, remedy = JournalError, "set table.state_dir to a folder"
     else:
         remedy = (
             "give the folder to the user who runs heek, or set table.state_dir to one that is that user's"
         )
-    return JournalError(f"{folder}: cannot be written ({error.strerror or error}); {remedy}")
+    return kind(f"{folder}: cannot be written ({error.strerror or error}); {remedy}")
 
 
 def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
@@ -300,6 +304,14 @@ def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {VERSION}")
     db.execute("COMMIT")
+
+
+def database_in_memory() -> sqlite3.Connection:
+    """A journal without anything in it, nor a file under it."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    for statement in (*_TABLES, f"PRAGMA user_version = {VERSION}"):
+        db.execute(statement)
+    return db
 
 
 def _upgrade_from(version: int) -> list[str]:

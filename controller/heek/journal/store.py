@@ -77,9 +77,9 @@ _NO_RECORD: Final = "the table's own journal: it is too large for a record"
 def open_journal(state_dir: Path) -> Journal:
     """Open the journal of a state folder, made if there is none, for this process alone.
 
-    Raises JournalError, with what to do, if the folder cannot be written, another heek runs on it, the
-    file is another program's or a newer version's; JournalDamaged if it is damaged, emptied or gone, or was
-    being set aside when the power was cut. Nothing is ever deleted.
+    Raises JournalError, with what to do, if another heek runs on the folder, the file is another program's or
+    a newer version's; JournalUnwritable if the folder cannot be written; JournalDamaged if the file is
+    damaged, emptied or gone, or was being set aside when the power was cut. Nothing is ever deleted.
     """
     with _locked(state_dir) as lock:
         if (folder := unfinished(state_dir)) is not None:
@@ -191,6 +191,10 @@ class Journal(KeptRecords):
     def hold(self, results: Sequence[Result]) -> None:
         """These could not be written yet; they are sent all the same, and answers to them kept."""
         self._held.hold(results)
+
+    def take_held(self, other: Journal) -> None:
+        """Hold what another one held, with the answers to it."""
+        self._held, self._holds, self._deltas = other._held, None, None
 
     def in_file_after_all(self, results: Sequence[Result]) -> None:
         """A commit that seemed to fail had been made; what was answered to these is written with the next."""
