@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import logging
+import os
 import sqlite3
 import threading
 from collections import Counter, deque
@@ -30,7 +32,10 @@ from heek.display.screens import screen
 from heek.errors import BackendError, JournalError
 from heek.journal import InlineExecutor, open_journal, read_journal
 from heek.journal.idle_check import full_check
+from heek.journal.lock import FolderLock
+from heek.journal.schema import not_writable
 from heek.journal.store import Journal
+from heek.ki.table_key import table_key
 from heek.kinds import Kind
 from heek.session.phases import Phase
 from heek.session.view import SeatState
@@ -475,6 +480,96 @@ def test_the_table_plays_on_while_nothing_is_saved(
     table.assert_kept()
     with read_journal(table.config.table.state_dir) as journal:
         assert len(list(journal.results())) == journal.waiting() == 1
+
+
+class ReadOnly:
+    """A state folder that cannot be written while this is `on`."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.on = True
+        folder.mkdir()
+
+        def lock(folder: Path, *, reading: bool = False) -> FolderLock:
+            if self.on and not reading:
+                raise not_writable(folder, OSError(errno.EROFS, os.strerror(errno.EROFS)))
+            return FolderLock(folder, reading=reading)
+
+        monkeypatch.setattr("heek.journal.store.FolderLock", lock)
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["with its key", "before it has one"])
+def test_a_folder_that_is_read_only_at_the_start(
+    rig: Callable[..., Rig],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    keyed: bool,
+) -> None:
+    """F050: it is played on, said once, and saved with the key when the folder can be written again."""
+    caplog.set_level(logging.INFO)
+    folder = tmp_path / "state"
+    read_only = ReadOnly(folder, monkeypatch)
+    if keyed:
+        read_only.on = False
+        before = rig()
+        before.run(1.0)
+        before.daemon.close()
+        read_only.on = True
+    there = {each.name for each in folder.iterdir()}
+    table = rig(drawn=40, ahyoheek__target=1, ahyoheek__countdown_s=1)
+    assert table.daemon.key_kept is keyed
+    table.match()
+    table.press(1, 3.0, "pen")
+    table.press(2, 3.0, "page")
+    table.run(4.5)
+    assert table.told("match_won")
+    assert table.daemon.shown.not_saving
+    assert table.daemon.shown.phase is Phase.MATCH_OVER
+    assert table.daemon.journal.ask(lambda journal: journal.waiting()).result() == 1
+    table.run(400.0)
+    assert {each.name for each in folder.iterdir()} == there
+    read_only.on = False
+    table.run(470.0)
+    assert not table.daemon.shown.not_saving
+    assert table.daemon.key_kept
+    said = [each.message for each in caplog.records if "NOT SAVING" in each.message]
+    assert len(said) == 1
+    assert "cannot be written (Read-only file system)" in said[0]
+    assert sum("written again" in each.message for each in caplog.records) == 1
+    table.daemon.close()
+    with read_journal(folder) as journal:
+        kept = [json.loads(entry.body) for entry in journal.events()]
+        assert kept[len(kept) - len(table.lines) :] == table.lines
+        assert [line["seq"] for line in kept] == list(range(1, len(kept) + 1))
+        assert len(list(journal.results())) == journal.waiting() == 1
+        assert journal.verify() == []
+    assert table_key(folder, lambda: b"never drawn") == table.daemon.key
+
+
+def test_a_key_that_appears_meanwhile_is_not_taken_for_the_tables(
+    rig: Callable[..., Rig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Results are bound to the one that was drawn: nothing is written, and the words say what to do."""
+    read_only = ReadOnly(tmp_path / "state", monkeypatch)
+    table = rig()
+    table.run(1.0)
+    table_key(tmp_path / "state", lambda: bytes(32))
+    read_only.on = False
+    table.run(20.0)
+    assert table.daemon.shown.not_saving
+    assert not table.daemon.key_kept
+    assert "is another key than the table has had since its start" in caplog.text
+
+
+def test_a_file_that_is_not_ours_to_write_is_not_checked_in_full(
+    rig: Callable[..., Rig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where there is no journal yet, the daily check would call that damage."""
+    ReadOnly(tmp_path / "state", monkeypatch)
+    table = rig(check=InlineExecutor())
+    table.run(1000.0)
+    assert "full check" not in caplog.text
+    assert table.daemon.shown.journal == ()
 
 
 def test_what_was_never_saved_is_counted_at_the_end(

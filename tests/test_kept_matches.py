@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import heek.recorded_table
 from heek.errors import RecordingError
 from heek.journal import read_journal
+from heek.journal.packing import whole_line
 from heek.journal.schema import FILE_NAME
 from heek.journal.store import Journal
 from heek.kept_matches import (
@@ -125,7 +126,8 @@ def test_a_changed_event_is_found(played: Path, tmp_path: Path) -> None:
     copy = tmp_path / FILE_NAME
     copy.write_bytes((played / FILE_NAME).read_bytes())
     db = sqlite3.connect(copy, isolation_level=None)
-    seq, body = db.execute("SELECT seq, body FROM events WHERE event = 'match_won'").fetchone()
+    row = db.execute("SELECT seq, at_ns, event, body FROM events WHERE event = 'match_won'").fetchone()
+    seq, body = row[0], whole_line(*row)
     db.execute("UPDATE events SET body = ? WHERE seq = ?", (body.replace('"seat":1', '"seat":2'), seq))
     db.close()
     difference = check_match(find(copy)).difference
@@ -211,7 +213,7 @@ def test_nothing_of_a_running_round_is_on_the_disk(tmp_path: Path) -> None:
         }
 
     one, other = files(("pen", "page"), tmp_path / "one"), files(("beetle", "pen"), tmp_path / "other")
-    assert '"throw_locked"' in str(one["events"])
+    assert "throw_locked" in str(one["events"])
     assert one == other
     assert one["recording_parts"] == []
 

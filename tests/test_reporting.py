@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 from heek.clock import SECOND
 from heek.errors import LinkError
 from heek.journal import Batch
+from heek.journal.lock import FolderLock
+from heek.journal.schema import not_writable
 from heek.ki import cbor
 from heek.ki.answers import RecordAnswer, Refused, SignedIn, Verdict, encode_refusal
 from heek.ki.link import LinkStatus, Request
@@ -253,6 +257,46 @@ def test_a_card_that_takes_nothing_keeps_no_result_from_the_ki(rig: Rig) -> None
     assert rig.link.requests.count(Request.RECORDS) == asked
     assert rig.ask(lambda journal: len(list(journal.results()))) == 3
     assert rig.ask(lambda journal: journal.verify()) == []
+
+
+def test_a_folder_that_is_read_only_at_the_start_keeps_no_result_from_the_ki(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F050: with the key that is there, what is won in memory is reported, once; later the journal has it."""
+    first = Rig(tmp_path)
+    first.start()
+    first.match(0)
+    first.run(1)
+    first.close()
+    read_only = True
+
+    def lock(folder: Path, *, reading: bool = False) -> FolderLock:
+        if read_only and not reading:
+            raise not_writable(folder, OSError(errno.EROFS, os.strerror(errno.EROFS)))
+        return FolderLock(folder, reading=reading)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("heek.journal.store.FolderLock", lock)
+        patch.setattr("tests.reporting_rig.bind_results", lambda journal, key: journal.last_cbor(key.id))
+        rig = Rig(tmp_path, first.ki, incarnation=2)
+        rig.start()
+        for seq, number in ((2, 1), (3, 2)):
+            result = rig.chain.add(a_match(number), rig.clock)
+            won = entry(seq, "match_won", match=result.match)
+            rig.journal.submit(Batch((won,), True, b"{}", label(seq), (result,))).result()
+            rig.reporting.result_waits()
+        status = rig.run(20)
+        assert (status.state, status.waiting) == ("up", 0)
+        assert len(rig.ki.held()) == 3
+        asked = rig.link.requests.count(Request.RECORDS)
+        read_only = False
+        rig.journal.retry().result()
+        assert rig.journal.status.saving
+        assert rig.run(200).waiting == 0
+        assert rig.link.requests.count(Request.RECORDS) == asked
+        assert rig.ask(lambda journal: len(list(journal.results()))) == 3
+        assert rig.ask(lambda journal: journal.verify()) == []
+        rig.close()
 
 
 def test_a_card_that_takes_no_answer_is_not_told_as_the_kis_fault(

@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 import time
@@ -344,23 +343,42 @@ def test_a_state_folder_that_cannot_be_made(start: Callable[..., Run], tmp_path:
     ]
 
 
-def test_a_state_folder_of_somebody_else() -> None:
-    """A folder that another user owns: one line, code 1."""
-    with tempfile.TemporaryDirectory(prefix="heek-test-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        (folder / "state").mkdir()
-        (folder / "state").chmod(0o555)
-        # Root may write everywhere, so it becomes nobody once everything that it runs is imported.
-        become = "import os; os.setgid(65534); os.setuid(65534)" if os.getuid() == 0 else ""
-        lazy = "import heek.cli, heek.config; heek.cli._parser(); ''.encode('utf-8-sig')"
-        before = f"{lazy}\n{become}\n"
-        run = Run(folder, TABLE.format(state=folder / "state"), before=before)
-        assert run.ends(PATIENCE_S) == 1
-        assert run.said == [
-            f"heek: table.state_dir {folder}/state: cannot be written (Permission denied); "
-            "give it to the user that runs heek, or name another folder"
-        ]
+LIKE_ANYBODY = """
+import ctypes, os
+if os.getuid() == 0:
+    # Root may write everywhere: take the capabilities for that off it (capabilities(7), bits 1 and 2).
+    libc = ctypes.CDLL(None)
+    head, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    assert libc.capget(head, sets) == 0
+    sets[0] &= ~0b110
+    assert libc.capset(head, sets) == 0
+# A table waits 5 s before it tries again; here it does so ten times a second.
+import heek.daemon, heek.journal.writer
+heek.journal.writer.FIRST_REOPEN, heek.daemon.RETRY_JOURNAL = 1000, 10**8
+"""
+
+
+def test_a_state_folder_that_may_not_be_written(start: Callable[..., Run], tmp_path: Path) -> None:
+    """F050: the table plays, says NOT SAVING, and saves all of it, with its key, once the folder is given.
+
+    Before that it has no key, so it says nothing to a KI.
+    """
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o555)
+    run = start(f'{TABLE}\n[ki]\nlink = "http"\nurl = "http://127.0.0.1:9"\n', before=LIKE_ANYBODY)
+    run.hears("is ready")
+    run.hears("NOT SAVING, the table plays on")
+    assert any("cannot be written (Permission denied)" in line for line in run.said)
+    assert any("results wait in memory" in line for line in run.said)
+    assert list(folder.iterdir()) == []
+    assert not any("results wait in the journal" in line for line in run.said)
+    folder.chmod(0o700)
+    run.hears("the journal is written again")
+    run.hears("results wait in the journal")
+    run.signal(signal.SIGTERM)
+    assert run.ends() == 0
+    assert run.events() == ["table_started"]
+    assert {"table.key", "journal.sqlite3"} <= {each.name for each in folder.iterdir()}
 
 
 def test_all_mistakes_of_the_configuration(start: Callable[..., Run]) -> None:

@@ -47,7 +47,7 @@ from heek.journal import (
     SnapshotLabel,
 )
 from heek.journal.idle_check import full_check
-from heek.ki.table_key import TableKey, table_key
+from heek.ki.table_key import TableKey, keep_key, table_key, unkept_key
 from heek.kinds import Kind, Seat
 from heek.painting import Painting
 from heek.record_chain import RecordChain, bind_results
@@ -82,7 +82,7 @@ CHECK_EVERY: Final[Duration] = 24 * 3600 * SECOND
 """How often the journal's file is checked to the last page, on an empty table."""
 
 LONG_LOG: Final = 16 * 1024 * 1024
-"""Bytes of SQLite's log after it was written into the file: four times what it keeps by itself."""
+"""Bytes of SQLite's log after it was written into the file: sixteen times what it keeps by itself."""
 
 KEPT_RECORDINGS: Final = 8 * 1024 * 1024
 """Bytes of recordings that the journal keeps; the oldest go when nobody plays. Thousands of matches."""
@@ -149,6 +149,8 @@ class World:
     """Where the journal is checked in full while nobody plays; None: it is not."""
     on_result: Callable[[], None] | None = None
     """Called, on the journal's thread, when a result is in the journal and waits for the KI."""
+    on_key_kept: Callable[[], None] | None = None
+    """Called, on the journal's thread, when a key is kept that could not be at the start."""
 
 
 class Daemon:
@@ -183,8 +185,7 @@ class Daemon:
         self._incarnation = world.random_bytes(8).hex()
         self._writer = JournalWriter(config.table.state_dir, world.journal_executor, world.clock)
         try:
-            self._key = table_key(config.table.state_dir, world.new_seed)
-            newest = self._writer.ask(lambda journal: bind_results(journal, self._key)).result()
+            newest = self._begin_with_key()
             self._seq, kept, own_deltas, told_points = self._writer.ask(
                 lambda journal: (
                     journal.last_seq(),
@@ -243,6 +244,29 @@ class Daemon:
         )
         self._pump()
 
+    def _begin_with_key(self) -> bytes | None:
+        """Have the table's key, and results bound to it; the newest record of that.
+
+        In a folder that cannot be written nothing is bound before it can, nor a new key kept.
+        """
+        folder, seed = self._config.table.state_dir, self._world.new_seed
+        self._key_kept = True
+        if not self._writer.in_memory:
+            self._key = table_key(folder, seed)
+            return self._writer.ask(lambda journal: bind_results(journal, self._key)).result()
+        self._key, self._key_kept = unkept_key(folder, seed)
+        self._writer.when_opened(self._folder_opened)
+        return self._writer.ask(lambda journal: journal.last_cbor(self._key.id)).result()
+
+    def _folder_opened(self, journal: Journal) -> None:
+        """On the journal's thread: what the start could not do."""
+        keep_key(self._config.table.state_dir, self._key)
+        bind_results(journal, self._key)
+        if not self._key_kept:
+            self._key_kept = True
+            if self._world.on_key_kept is not None:
+                self._world.on_key_kept()
+
     # The doors
 
     @property
@@ -284,6 +308,11 @@ class Daemon:
     def key(self) -> TableKey:
         """What the table signs with."""
         return self._key
+
+    @property
+    def key_kept(self) -> bool:
+        """Whether that key stands in its file; before, nothing that it signs may be sent."""
+        return self._key_kept
 
     @property
     def incarnation(self) -> bytes:
@@ -531,6 +560,9 @@ class Daemon:
     def _check(self, now: Instant) -> None:
         """Once a day have the journal's file checked to the last page."""
         executor, last = self._world.check_executor, self._checked_at
+        if self._writer.in_memory:
+            # There may be no file at all, and it is none that the table writes.
+            return
         if executor is None or self._checking or (last is not None and now - last < CHECK_EVERY):
             return
         self._checking = True

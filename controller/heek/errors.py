@@ -35,6 +35,10 @@ class JournalError(TableError, OSError):
     """The journal cannot be opened, read or written."""
 
 
+class JournalUnwritable(JournalError):
+    """The card, or its folder, does not take what is to be kept; what is there is as it was."""
+
+
 class JournalDamaged(JournalError):
     """What the journal's file holds cannot be right, or what was there is gone."""
 

@@ -3,6 +3,10 @@
 The daemon plays the hour in virtual time in a process of its own, and `strace` tells every write and sync
 that goes to the journal's files. Without strace the kernel's own count of what the process wrote is taken
 (/proc/self/io), which knows no syncs.
+
+A file system writes whole blocks, so what the card gets is counted as well: each block that was touched, once
+for each sync of its file. Beyond that come what the file system notes for itself, and the pages of SQLite's
+`-shm`, which lies in memory and is written by the kernel when it sees fit.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ from tests.bench.evening import Evening, hour
 from tests.bench.figures import Figure, Spread
 
 HOUR_S: Final = 3600
-_WRITE: Final = re.compile(r"(pwrite64|write|fsync|fdatasync)\(\d+<([^>]*)>.*= (\d+)$")
+BLOCK: Final = 4096
+"""Of ext4 and of the kernel's memory."""
+_WRITE: Final = re.compile(r"(pwrite64|write|fsync|fdatasync)\(\d+<([^>]*)>(?:.*, (\d+))?\) += (\d+)$")
 
 
 def idle(seconds: int) -> Evening:
@@ -61,6 +67,17 @@ def measure(*, quick: bool = False) -> list[Figure]:
     if all(each["syncs"] for each in played):
         figures.append(
             Figure(
+                "card_blocks_match",
+                "the same in whole blocks of 4 KiB, as the card gets it",
+                "kB",
+                Spread.of(
+                    each["blocks"] * BLOCK / count / 1000 for each, count in zip(played, won, strict=True)
+                ),
+                note="a block counts once for each sync of its file",
+            )
+        )
+        figures.append(
+            Figure(
                 "card_syncs_hour",
                 "syncs of the card in an hour of play",
                 "",
@@ -74,7 +91,10 @@ def measure(*, quick: bool = False) -> list[Figure]:
 
 
 def written(what: str, seed: int, seconds: int) -> Counter[str]:
-    """`bytes` and `syncs` of one hour (`what` is `hour` or `idle`), played in another process."""
+    """`bytes`, `blocks` and `syncs` of one hour (`what` is `hour` or `idle`), played in another process.
+
+    Without strace only the bytes are known.
+    """
     with tempfile.TemporaryDirectory(prefix="heek-bench-") as name:
         folder, calls = Path(name) / "state", Path(name) / "calls"
         command = [sys.executable, "-m", "tests.bench.card", what, str(seed), str(seconds), str(folder)]
@@ -85,7 +105,7 @@ def written(what: str, seed: int, seconds: int) -> Counter[str]:
             [*traced, *command], check=True, env=environment, stdout=subprocess.PIPE, text=True
         )
         if strace is None:
-            return Counter({"bytes": int(ran.stdout), "syncs": 0})
+            return Counter({"bytes": int(ran.stdout)})
         with calls.open(encoding="utf-8", errors="replace") as lines:
             return counted(lines, folder)
 
@@ -93,14 +113,22 @@ def written(what: str, seed: int, seconds: int) -> Counter[str]:
 def counted(lines: Iterable[str], folder: Path) -> Counter[str]:
     """What strace told of the files in this folder."""
     told: Counter[str] = Counter()
+    touched: dict[str, set[int]] = {}
     for line in lines:
         found = _WRITE.search(line.rstrip("\n"))
         if found is None or not found[2].startswith(f"{folder}/"):
             continue
-        if found[1].endswith("sync"):
+        call, file, last, count = found.groups()
+        blocks = touched.setdefault(file, set())
+        if call.endswith("sync"):
             told["syncs"] += 1
-        else:
-            told["bytes"] += int(found[3])
+            told["blocks"] += len(blocks)
+            blocks.clear()
+        elif int(count):
+            at = int(last) if call == "pwrite64" else 0
+            told["bytes"] += int(count)
+            blocks.update(range(at // BLOCK, (at + int(count) - 1) // BLOCK + 1))
+    told["blocks"] += sum(map(len, touched.values()))
     return told
 
 

@@ -130,12 +130,16 @@ def test_numbers_have_the_digits_that_matter(value: float, text: str) -> None:
 @pytest.mark.fault("F056")
 def test_what_goes_to_the_card_is_counted(tmp_path: Path) -> None:
     """Bytes and syncs of the folder's files alone, from strace's lines; failed calls count for nothing."""
+    log = f"5<{tmp_path}/journal.sqlite3-wal>"
     lines = [
-        f'7 pwrite64(5<{tmp_path}/journal.sqlite3-wal>, "x"..., 4096, 32) = 4096\n',
+        f'7 pwrite64({log}, "x"..., 4096, 32) = 4096\n',
+        f'7 pwrite64({log}, "x"..., 24, 4128) = 24\n',
         f'7 write(1<{tmp_path}/journal.kept>, "A journal", 9) = 9\n',
-        f"7 fdatasync(5<{tmp_path}/journal.sqlite3-wal>) = 0\n",
+        f"7 fdatasync({log})         = 0\n",
+        f'7 pwrite64({log}, "x), 99"..., 24, 4152) = 24\n',
         '7 write(2</dev/pts/0>, "said", 4) = 4\n',
-        f'7 pwrite64(5<{tmp_path}/journal.sqlite3-wal>, "x"..., 4096, 32) = -1 ENOSPC (No space left)\n',
+        f'7 pwrite64({log}, "x"..., 4096, 32) = -1 ENOSPC (No space left)\n',
         "7 +++ exited with 0 +++\n",
     ]
-    assert card.counted(lines, tmp_path) == {"bytes": 4105, "syncs": 1}
+    # Two blocks of the log, one of the mark, and the log's second one again after the sync.
+    assert card.counted(lines, tmp_path) == {"bytes": 4153, "syncs": 1, "blocks": 4}

@@ -64,6 +64,14 @@ def only(case: Case, what: str, mark: Mark) -> Finding:
     return findings[what]
 
 
+def test_a_table_that_does_not_save_says_so_to_the_doctor(tmp_path: Path) -> None:
+    """Whatever the folder looks like to who asks, the running table knows better."""
+    finding = only(board(tmp_path, page_state=lambda *_: {"not_saving": True}), "table: saving", Mark.WRONG)
+    assert "NOT SAVING" in finding.found
+    saving = board(tmp_path / "saving", page_state=lambda *_: {"not_saving": False})
+    assert "table: saving" not in found(saving)
+
+
 @pytest.mark.fault("F065")
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_sound_board_is_sound(tmp_path: Path, name: str) -> None:

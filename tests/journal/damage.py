@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from heek.journal import Answered, Batch, News, Pin, Synced, open_journal
-from heek.journal.schema import FILE_NAME, MARKER_NAME
+from heek.journal.schema import FILE_NAME, MARKER_NAME, PAGE_BYTES
 from heek.session.phases import Phase
 from heek.session.state import Kept, KeptSeat, keep
 from tests.journal.scripts import entry, label, result
@@ -19,7 +19,7 @@ PIN = Pin(bytes(range(32)), "The KI", "code")
 KEY = b"tablekey"
 MATCHES = 120
 WAITING = 20
-PAGE = 4096
+PAGE = PAGE_BYTES
 
 STATE = keep(Kept(1, Phase.LOBBY, {1: KeptSeat("00000001", "x")}, None, False))
 
@@ -75,11 +75,13 @@ def root(folder: Path, table: str) -> int:
 def leaf(folder: Path, table: str) -> int:
     """The number of a page in the middle of those that hold a table's rows."""
     data = (folder / FILE_NAME).read_bytes()
-    page = data[(root(folder, table) - 1) * PAGE :][:PAGE]
-    assert page[0] == 5, "the table is too small to have a tree of pages"
-    count = int.from_bytes(page[3:5], "big")
-    at = int.from_bytes(page[12 + count // 2 * 2 :][:2], "big")
-    return int.from_bytes(page[at : at + 4], "big")
+    number = root(folder, table)
+    assert data[(number - 1) * PAGE] == 5, "the table is too small to have a tree of pages"
+    while (page := data[(number - 1) * PAGE :][:PAGE])[0] == 5:
+        count = int.from_bytes(page[3:5], "big")
+        at = int.from_bytes(page[12 + count // 2 * 2 :][:2], "big")
+        number = int.from_bytes(page[at : at + 4], "big")
+    return number
 
 
 def kept_files(folder: Path) -> dict[str, bytes]:

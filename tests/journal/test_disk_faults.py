@@ -11,11 +11,19 @@ import pytest
 
 from heek.clock import SECOND, ManualClock
 from heek.errors import JournalError
-from heek.journal import InlineExecutor, JournalWriter, NotSaved, Written, open_journal, open_or_salvage
-from heek.journal.schema import FILE_NAME
+from heek.journal import (
+    Batch,
+    InlineExecutor,
+    JournalWriter,
+    NotSaved,
+    Written,
+    open_journal,
+    open_or_salvage,
+)
+from heek.journal.schema import FILE_NAME, LOG_BYTES
 from heek.ki.table_key import FILE_NAME as KEY_NAME
 from tests.journal.damage import season, without_log
-from tests.journal.scripts import SCRIPT, batch, in_child
+from tests.journal.scripts import SCRIPT, batch, entry, in_child, label
 
 NOBODY = 65534
 
@@ -157,7 +165,7 @@ def test_a_reader_that_never_finishes_keeps_the_log_only_while_it_reads(folder: 
         pinned.execute("BEGIN")
         pinned.execute("SELECT count(*) FROM events").fetchone()
         for number in range(2, 1502):
-            journal.append(batch(number, 1, number))
+            journal.append(Batch((entry(number, text="x" * 5000),), False, b"{}", label(number)))
         journal.checkpoint()
         assert journal.log_bytes() > 8 << 20
         pinned.execute("ROLLBACK")
@@ -165,5 +173,5 @@ def test_a_reader_that_never_finishes_keeps_the_log_only_while_it_reads(folder: 
         journal.checkpoint()
         journal.append(batch(1502, 1, 1502))
         journal.checkpoint()
-        assert journal.log_bytes() <= 4 << 20
+        assert journal.log_bytes() <= LOG_BYTES
         assert journal.verify() == []

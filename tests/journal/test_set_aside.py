@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heek.errors import JournalDamaged, JournalError
-from heek.journal import Journal, News, Salvaged, Synced, open_journal, open_or_salvage, read_journal
+from heek.journal import Journal, News, Salvaged, Synced, open_journal, open_or_salvage, read_journal, schema
 from heek.journal.carving import carve
 from heek.journal.schema import APPLICATION_ID, FILE_NAME, MARKER_NAME, VERSION
 from heek.journal.set_aside import BEGUN, MOVING, REPORT, SALVAGING, damaged_folders, unfinished
@@ -112,11 +112,30 @@ def test_a_schema_whose_text_is_damaged(folder: Path) -> None:
     season(folder, matches=30, waiting=10)
     without_log(folder)
     content = bytearray((folder / FILE_NAME).read_bytes())
-    content[1704] = 0x80
+    content[content.index(b"CREATE TABLE players") + 2] = 0x80
     (folder / FILE_NAME).write_bytes(content)
     with open_or_salvage(folder) as journal:
         assert journal.salvaged is not None
         assert journal.salvaged.results == 30
+
+
+def test_the_pages_of_an_older_heek_are_found_without_the_first(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are of 4 KiB; when the page that says so is broken, their rows say it: every result comes over."""
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "PAGE_BYTES", 4096)
+        season(folder)
+        without_log(folder)
+    content = bytearray((folder / FILE_NAME).read_bytes())
+    content[:4096] = b"\xa5" * 4096
+    (folder / FILE_NAME).write_bytes(content)
+    with open_or_salvage(folder) as journal:
+        assert journal.salvaged is not None
+        assert (journal.salvaged.results, journal.salvaged.missing) == (MATCHES, 0)
+        cbor = {bytes(row[0]) for row in journal._db.execute("SELECT cbor FROM results")}
+        assert cbor == {b"record" * 100 + number.to_bytes(2, "big") for number in range(1, MATCHES + 1)}
+        assert journal._db.execute("PRAGMA page_size").fetchone() == (512,)
 
 
 def test_lost_results_are_counted(folder: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heek.errors import BatchRefused, JournalError
-from heek.journal import Batch, Result, open_journal, read_journal
+from heek.journal import Batch, Result, open_journal, read_journal, schema
 from heek.journal.schema import FILE_NAME, MARKER_NAME, VERSION
 from tests.journal.scripts import SCRIPT, assert_prefix, batch, entry, in_child, label, result
 
@@ -75,6 +75,24 @@ def test_a_batch_without_snapshot_leaves_the_one_before(folder: Path) -> None:
         journal.append(Batch((), True, b"{}", label(3)))
         assert journal.snapshot() == (b"{}", label(3))
         assert journal.last_seq() == 2
+
+
+def test_a_file_of_larger_pages_keeps_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new file has small pages; one of an older heek stays as it is, its log as long in bytes."""
+    with open_journal(folder) as journal:
+        assert journal._db.execute("PRAGMA page_size").fetchone() == (512,)
+        assert journal._db.execute("PRAGMA wal_autocheckpoint").fetchone() == (2048,)
+    old = folder / "old"
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "PAGE_BYTES", 4096)
+        with open_journal(old) as journal:
+            journal.append(SCRIPT[0])
+    with open_journal(old) as journal:
+        assert journal._db.execute("PRAGMA page_size").fetchone() == (4096,)
+        assert journal._db.execute("PRAGMA wal_autocheckpoint").fetchone() == (256,)
+        for one in SCRIPT[1:]:
+            journal.append(one)
+        assert assert_prefix(journal) == len(SCRIPT)
 
 
 @pytest.mark.parametrize("first", [1, 3, 5, 0, -1])

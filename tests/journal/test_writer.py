@@ -26,6 +26,7 @@ from heek.journal import (
     open_journal,
     read_journal,
 )
+from heek.journal.schema import PAGE_BYTES
 from tests.journal.scripts import SCRIPT, assert_prefix, batch, entry, in_child, label
 
 
@@ -292,7 +293,7 @@ def test_a_full_disk(folder: Path) -> None:
         assert isinstance(writer.submit(SCRIPT[0]).result(), Written)
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         size = (folder / "journal.sqlite3-wal").stat().st_size
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 5000, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + PAGE_BYTES + 100, hard))
         outcomes = [writer.submit(one).result() for one in SCRIPT[1:4]]
         assert all(isinstance(outcome, NotSaved) for outcome in outcomes), outcomes
         assert "check that there is space left" in writer.status.reason

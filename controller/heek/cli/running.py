@@ -7,6 +7,7 @@ the operator's reset (`systemctl kill --signal=SIGUSR1 heek`).
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import signal
@@ -64,14 +65,16 @@ def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(level=config.log.level.upper(), format="%(levelname)s %(message)s", stream=sys.stderr)
     if config.log.level == "debug":
         log.warning("log.level is debug, which wears out the card for nothing: take it out when you are done")
-    _prepare_state_dir(config.table.state_dir)
-    return _run(config)
+    with contextlib.ExitStack() as stack:
+        os.environ["LG_WD"] = str(_place_for_lgpio(config.table.state_dir, stack))
+        return _run(config)
 
 
-def _prepare_state_dir(folder: Path) -> None:
-    """Make the folder, see that it can be written, and point lgpio at it before anybody imports that.
+def _place_for_lgpio(folder: Path, stack: contextlib.ExitStack) -> Path:
+    """The state folder, made if there is none; if it cannot be written, another place for as long as we run.
 
-    lgpio makes a FIFO in the working directory when it is imported, and fails where it may not.
+    lgpio makes a FIFO in the folder that LG_WD names when it is imported, and fails where it may not. Raises
+    JournalError if no folder can be there.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -80,12 +83,20 @@ def _prepare_state_dir(folder: Path) -> None:
         probe.unlink()
     except FileExistsError:
         raise JournalError(f"table.state_dir {folder}: is a file; name a folder") from None
-    except OSError as error:
+    except NotADirectoryError as error:
         raise JournalError(
             f"table.state_dir {folder}: cannot be written ({error.strerror}); "
             "give it to the user that runs heek, or name another folder"
         ) from None
-    os.environ["LG_WD"] = str(folder)
+    except OSError:
+        # The journal says why (heek.journal.unsaved); the pins want a place all the same.
+        import tempfile
+
+        try:
+            return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heek-")))
+        except OSError:
+            return Path.cwd()
+    return folder
 
 
 def _run(config: Config) -> int:

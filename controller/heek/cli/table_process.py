@@ -108,6 +108,8 @@ class TableProcess:
         self._boot = this_boot()
         self._reporting: Reporting | None = None
         self._link: Link | None = None
+        self._starting: asyncio.Task[None] | None = None
+        """Begins to report later than at the start."""
         self._ki_status: KiStatus | None = None
         """What was known of the KI when that last changed."""
 
@@ -142,12 +144,16 @@ class TableProcess:
             on_turn=self._publish,
             on_refused=self._on_refused,
             on_result=self._on_result,
+            on_key_kept=self._on_key_kept,
         )
         daemon = self._daemon = Daemon(self._config, world, loop)
         try:
             signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(daemon.reset))
             self._start_page()
-            loop.run_until_complete(self._start_reporting())
+            if daemon.key_kept:
+                loop.run_until_complete(self._start_reporting())
+            else:
+                log.error("the table has no key yet, nor a place to keep one: results wait in memory")
             self._publish()
             on_ready(self)
             loop.run_forever()
@@ -336,6 +342,15 @@ class TableProcess:
         )
         self._reporting.start()
 
+    def _on_key_kept(self) -> None:
+        """On the journal's thread: the key is kept at last, and what it signs may be sent."""
+
+        def begin() -> None:
+            self._starting = self._loop.create_task(self._start_reporting(), name="start of the reporting")
+
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(begin)
+
     def _open_link(self) -> Link | None:
         ki = self._config.ki
         if ki.link == "http":
@@ -353,6 +368,8 @@ class TableProcess:
         return None
 
     async def _stop_reporting(self) -> None:
+        if self._starting is not None:
+            await self._starting
         if self._reporting is not None:
             try:
                 await asyncio.wait_for(self._reporting.close(), REPORTING_PATIENCE_S)

@@ -517,6 +517,20 @@ def _disk(case: Case) -> Iterator[Finding]:
         yield Finding("system", "disk", Mark.OK, said)
 
 
+def _saving(case: Case) -> Iterator[Finding]:
+    """What a running table says of it: the folder may be sound again, or look so to who asks."""
+    web = case.config.web
+    state = case.machine.page_state(web.host, web.port) if case.source and web.port != 0 else None
+    if state is not None and state.get("not_saving"):
+        yield Finding(
+            "table",
+            "saving",
+            Mark.WRONG,
+            "the running table is NOT SAVING: what is played is in its memory alone",
+            "see to the card and the state folder before the power goes; the table's log says why",
+        )
+
+
 def _power(case: Case) -> Iterator[Finding]:
     machine = case.machine
     if not case.real:
@@ -719,6 +733,7 @@ LOOKS: Final[tuple[Look, ...]] = (
     _clock,
     _logging,
     _disk,
+    _saving,
     _power,
     _journal,
     _set_aside,

@@ -1,7 +1,10 @@
 """Append, replay, results and outbox in one SQLite file that survives a pulled plug.
 
-A table plays on over a card that takes nothing while it runs. It does not start on one: a state folder that
-is read-only then, or a damaged `table.key` in it, stops the start with words that say what to do.
+A table plays over a card that takes nothing, whether it was so at the start or becomes so: OLED, page and
+`heek doctor` say NOT SAVING, up to a thousand results (`heek.journal.writer.MOST_RESULTS`) wait in memory and
+go to the KI from there, and all is written when the card takes it again. What stops a start, with words that
+say what to do: another heek on the folder, a file of a newer version, a damaged `table.key`, and what can be
+neither written nor read.
 """
 
 from heek.journal.reader import JournalReader, read_journal

@@ -19,7 +19,8 @@ Row: TypeAlias = tuple[int, tuple[Value, ...]]
 """The row's number, and its columns; the column that is the number itself reads as None."""
 
 _LEAF: Final = 13
-_PAGE: Final = 4096
+_OURS: Final = (512, 4096)
+"""The sizes of pages that our files have: now, and of those that an older heek made."""
 _SIZES: Final = frozenset(1 << power for power in range(9, 17))
 _MOST_BYTES: Final = 1 << 20
 """Of one row: a record has 64 KiB at most."""
@@ -55,9 +56,20 @@ class _Pages:
         said = int.from_bytes(head[16:18], "big") if head.startswith(b"SQLite format 3\0") else 0
         self.size = 65536 if said == 1 else said if said in _SIZES else 0
         self._read_log()
-        self.size = self.size or _PAGE
+        self.size = self.size or self._likely_size()
         length = self._file.seek(0, 2) if self._file is not None else 0
         self.count = max([length // self.size, *self._frames])
+
+    def _likely_size(self) -> int:
+        """Where the file itself does not say: the size by which more of its pages are leaves."""
+        if self._file is None:
+            return _OURS[0]
+        leaves = dict.fromkeys(_OURS, 0)
+        for size in _OURS:
+            self._file.seek(0)
+            while len(page := self._file.read(size)) == size:
+                leaves[size] += _is_whole_leaf(page)
+        return max(_OURS, key=lambda size: leaves[size])
 
     def _read_log(self) -> None:
         if self._log is None:
@@ -95,6 +107,13 @@ class _Pages:
         for each in (self._file, self._log):
             if each is not None:
                 each.close()
+
+
+def _is_whole_leaf(page: bytes) -> bool:
+    """Is it a leaf with all its rows in it? They stand at its end, so the half of a larger one is none."""
+    count = int.from_bytes(page[3:5], "big")
+    places = [int.from_bytes(page[at : at + 2], "big") for at in range(8, min(8 + 2 * count, len(page)), 2)]
+    return page[0] == _LEAF and bool(places) and max(places) < len(page)
 
 
 def _rows(pages: _Pages, number: int) -> Iterator[Row]:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
+from heek.journal.packing import unpacked, whole_line
 from heek.journal.salvage import read_salvaged
 
 _PAGE: Final = 500
@@ -53,8 +54,8 @@ def _faults(db: sqlite3.Connection) -> Iterator[str]:
     ).fetchall()
     for (match,) in db.execute("SELECT match FROM outbox WHERE match NOT IN (SELECT match FROM results)"):
         yield f"outbox: match {match} waits, but there is no result of it"
-    snapshot = db.execute("SELECT state FROM snapshot").fetchone()
-    if snapshot is not None and _parsed(snapshot[0]) is None:
+    snapshot = db.execute("SELECT CAST(state AS BLOB) FROM snapshot").fetchone()
+    if snapshot is not None and _parsed(unpacked(snapshot[0])) is None:
         yield "snapshot: is not a JSON object"
     salvaged = read_salvaged(db)
     won: set[str] = set()
@@ -70,13 +71,13 @@ def _event_faults(db: sqlite3.Connection, won: set[str], salvaged: bool) -> Iter
     expected: int | None = None if salvaged else 1
     last = -(2**63)
     while rows := db.execute(
-        "SELECT seq, event, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (last, _PAGE)
+        "SELECT seq, at_ns, event, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (last, _PAGE)
     ).fetchall():
-        for seq, event, body in rows:
+        for seq, at_ns, event, written in rows:
             if expected is not None and seq != expected:
                 yield f"event {seq}: comes where {expected} should; numbers go up by one from 1"
             expected = seq + 1
-            line = _parsed(body)
+            line = _parsed(whole_line(seq, at_ns, event, written))
             if line is None:
                 yield f"event {seq}: its line is not a JSON object"
                 continue

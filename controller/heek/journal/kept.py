@@ -15,6 +15,7 @@ from typing import Any, Final
 from heek.errors import JournalError
 from heek.journal.checks import check
 from heek.journal.ki_notes import UNANSWERED, UNANSWERED_BEFORE, unanswered_deltas
+from heek.journal.packing import unpacked, whole_line
 from heek.journal.records import Entry, FairnessReport, Pin, RecordedPart, Result, SnapshotLabel
 from heek.journal.schema import DIGESTS_SINCE, KI_SINCE, RECORDINGS_SINCE, trouble
 
@@ -48,7 +49,7 @@ class KeptRecords:
                 (after_seq, page),
             )
             for row in rows:
-                yield Entry(*row)
+                yield _entry(*row)
             if len(rows) < page:
                 return
             after_seq = rows[-1][0]
@@ -106,8 +107,11 @@ class KeptRecords:
 
     def snapshot(self) -> tuple[bytes, SnapshotLabel] | None:
         """The newest state of the session and when it was taken; None if there never was one."""
-        rows = self._rows("SELECT state, boot, mono_ns, wall_s, trust FROM snapshot")
-        return (rows[0][0], SnapshotLabel(*rows[0][1:])) if rows else None
+        rows = self._rows("SELECT CAST(state AS BLOB), boot, mono_ns, wall_s, trust FROM snapshot")
+        if not rows:
+            return None
+        state, *label = rows[0]
+        return unpacked(state), SnapshotLabel(*label)
 
     def match_ends(self, limit: int | None = None) -> list[Entry]:
         """The last events of the matches that are over, newest first, as far back as recordings are kept."""
@@ -118,14 +122,15 @@ class KeptRecords:
             " AND seq >= (SELECT min(first_seq) FROM recordings) ORDER BY seq DESC LIMIT ?",
             (-1 if limit is None else limit,),
         )
-        return [Entry(*row) for row in rows]
+        return [_entry(*row) for row in rows]
 
     def match_events(self, prefix: str) -> list[Entry]:
         """Every `match_started` whose match begins with `prefix`, oldest first; looks through all events."""
         rows = self._rows(
             "SELECT seq, at_ns, event, body FROM events WHERE event = 'match_started' ORDER BY seq"
         )
-        return [Entry(*row) for row in rows if str(_match_of(row[3])).startswith(prefix)]
+        entries = [_entry(*row) for row in rows]
+        return [each for each in entries if str(_match_of(each.body)).startswith(prefix)]
 
     def match_start(self, last_seq: int) -> Entry | None:
         """The newest `match_started` up to that number: that of the match that is played or over then."""
@@ -134,7 +139,7 @@ class KeptRecords:
             " ORDER BY seq DESC LIMIT 1",
             (last_seq,),
         )
-        return Entry(*rows[0]) if rows else None
+        return _entry(*rows[0]) if rows else None
 
     def next_match_start(self, after_seq: int) -> int | None:
         """The number of the first `match_started` after that event."""
@@ -268,6 +273,10 @@ class KeptRecords:
             raise JournalError(f"{self.file}: {error}") from None
         except sqlite3.Error as error:
             raise trouble(self.file, error) from None
+
+
+def _entry(seq: int, at_ns: int, event: str, written: str) -> Entry:
+    return Entry(seq, at_ns, event, whole_line(seq, at_ns, event, written))
 
 
 def _match_of(body: object) -> object:

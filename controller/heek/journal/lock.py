@@ -18,26 +18,33 @@ class FolderLock:
 
     Raises JournalError if somebody else has it (naming the process), or if the folder cannot be
     written. The file itself stays: to remove it would let two holders lock two files of one name.
+
+    With `reading` nothing is written: a lock that is there already is taken, as far as that can be, and a
+    folder without one is had without.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, reading: bool = False) -> None:
         import fcntl
 
+        self._handle = -1
         try:
-            self._handle = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+            flags = os.O_RDONLY if reading else os.O_RDWR | os.O_CREAT
+            self._handle = os.open(folder / LOCK_NAME, flags, 0o600)
         except OSError as error:
-            raise not_writable(folder, error) from None
+            if not reading:
+                raise not_writable(folder, error) from None
+            if (pid := holder(folder)) is not None:
+                raise _held(folder, str(pid or "unknown")) from None
+            return
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(self._handle, 0)
-            os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+            if not reading:
+                os.ftruncate(self._handle, 0)
+                os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
         except BlockingIOError:
-            holder = os.pread(self._handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            said = os.pread(self._handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
             self.release()
-            raise JournalError(
-                f"{folder}: another heek runs on this state folder (pid {holder}); "
-                "stop that one, or give this one its own table.state_dir"
-            ) from None
+            raise _held(folder, said) from None
         except OSError as error:
             # A full disk must not keep a table from playing: the number is for a message alone.
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -50,6 +57,13 @@ class FolderLock:
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
+
+
+def _held(folder: Path, pid: str) -> JournalError:
+    return JournalError(
+        f"{folder}: another heek runs on this state folder (pid {pid}); "
+        "stop that one, or give this one its own table.state_dir"
+    )
 
 
 def holder(folder: Path, locks: Path = Path("/proc/locks")) -> int | None:

@@ -9,7 +9,7 @@ but with a log (files copied from a card) both are copied to a folder of ours an
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -94,6 +94,24 @@ class JournalReader(KeptRecords):
             self._db.set_progress_handler(None, 0)
         return [f"{self.file}: {' '.join(str(line).split())}" for (line,) in rows if line != "ok"]
 
+    def copy_into(self, db: sqlite3.Connection, but: Collection[str]) -> None:
+        """Copy every table but those named into another database, as far as that one has it.
+
+        Raises JournalError if one cannot be read.
+        """
+        try:
+            for (name,) in db.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            ).fetchall():
+                there = _columns(self._db, name)
+                columns = [f'"{each}"' for each in _columns(db, name) if each in there]
+                if name not in but and columns:
+                    chosen, marks = ", ".join(columns), ", ".join("?" * len(columns))
+                    rows = self._db.execute(f"SELECT {chosen} FROM {name}")
+                    db.executemany(f"INSERT INTO {name}({chosen}) VALUES({marks})", rows)
+        except sqlite3.Error as error:
+            raise trouble(self.file, error) from None
+
     def close(self) -> None:
         """Close the file; harmless when done already."""
         self._db.close()
@@ -136,6 +154,10 @@ class JournalReader(KeptRecords):
         for source in (file, log):
             shutil.copyfile(source, Path(self._copy.name) / source.name)
         return Path(self._copy.name) / file.name
+
+
+def _columns(db: sqlite3.Connection, table: str) -> list[str]:
+    return [str(row[1]) for row in db.execute(f"PRAGMA table_info({table})")]
 
 
 def _beside(file: Path, suffix: str) -> Path:

@@ -28,6 +28,7 @@ from typing import Any, Final
 
 from heek.errors import JournalError
 from heek.journal.carving import carve
+from heek.journal.packing import unpacked, whole_line
 
 EVENT: Final = "journal_salvaged"
 
@@ -102,11 +103,11 @@ def read_salvaged(db: sqlite3.Connection) -> Salvaged | None:
 
     Raises sqlite3.Error if it cannot be read.
     """
-    row = db.execute("SELECT event, body FROM events ORDER BY seq LIMIT 1").fetchone()
-    if row is None or row[0] != EVENT:
+    row = db.execute("SELECT seq, at_ns, event, body FROM events ORDER BY seq LIMIT 1").fetchone()
+    if row is None or row[2] != EVENT:
         return None
     try:
-        said = json.loads(row[1])
+        said = json.loads(whole_line(*row))
         return Salvaged(**{name: said[name] for name in Salvaged.__slots__})
     except (ValueError, TypeError, KeyError):
         return None
@@ -338,7 +339,7 @@ def _is_state(state: object) -> bool:
     if not isinstance(state, bytes):
         return False
     try:
-        restore(state)
+        restore(unpacked(state))
     except JournalError:
         return False
     return True

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from heek.durable import leave_mark
-from heek.errors import JournalDamaged, JournalError
+from heek.errors import JournalDamaged, JournalError, JournalUnwritable
 
 FILE_NAME: Final = "journal.sqlite3"
 MARKER_NAME: Final = "journal.kept"
@@ -28,6 +28,15 @@ RECORDINGS_SINCE: Final = 3
 KI_SINCE: Final = 4
 DIGESTS_SINCE: Final = 5
 APPLICATION_ID: Final = 0x6865656B  # "heek"
+
+PAGE_BYTES: Final = 512
+"""Of a new file's pages; one that is there keeps its own. A commit writes whole pages, and nearly each one is
+of a single short event: with pages of 4 KiB, SQLite's own choice, the card takes three times as much."""
+
+LOG_BYTES: Final = 1024 * 1024
+"""How long the log gets, in a dozen lively matches, before it is carried over into the file: a page that is
+written many times meanwhile is carried over once. A longer one saves next to nothing, and it takes it longer
+until it is written over from its beginning, which costs the file system no new blocks."""
 
 BUSY_MS: Final = 250
 """How long to wait for somebody else's lock. Short: the table plays on and tries again."""
@@ -215,6 +224,7 @@ def check_version(db: sqlite3.Connection, file: Path) -> int:
 def trouble(file: Path, error: sqlite3.Error) -> JournalError:
     """What SQLite refused, with what to do about it."""
     text = str(error)
+    kind: type[JournalError] = JournalError
     if file.is_dir():
         return JournalError(f"{file}: is a folder, so it is no journal; move it aside")
     if "decode" in text:
@@ -223,16 +233,18 @@ def trouble(file: Path, error: sqlite3.Error) -> JournalError:
     if "locked" in text or "busy" in text:
         remedy = "another program has it open; close that program (an SQLite browser?)"
     elif "readonly" in text or "unable to open" in text:
+        kind = JournalUnwritable
         remedy = (
             "check that the user who runs heek may write the file and its folder, and that the card is sound"
         )
     elif "full" in text or "disk I/O" in text:
+        kind = JournalUnwritable
         remedy = "check that there is space left on the card and that it is sound"
     elif "malformed" in text or "not a database" in text or type(error) is sqlite3.DatabaseError:
         return damaged(file, text)
     else:
         remedy = "check the card and the folder"
-    return JournalError(f"{file}: {text}; {remedy}")
+    return kind(f"{file}: {text}; {remedy}")
 
 
 SALVAGE: Final = (
@@ -247,16 +259,17 @@ def damaged(file: Path, what: str) -> JournalDamaged:
 
 
 def not_writable(folder: Path, error: OSError) -> JournalError:
-    """The state folder cannot be made or written."""
+    """The state folder cannot be made or written: JournalUnwritable, unless no folder can be there."""
+    kind: type[JournalError] = JournalUnwritable
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         remedy = "make room on the card"
     elif error.errno in (errno.EEXIST, errno.ENOTDIR):
-        remedy = "set table.state_dir to a folder"
+        kind, remedy = JournalError, "set table.state_dir to a folder"
     else:
         remedy = (
             "give the folder to the user who runs heek, or set table.state_dir to one that is that user's"
         )
-    return JournalError(f"{folder}: cannot be written ({error.strerror or error}); {remedy}")
+    return kind(f"{folder}: cannot be written ({error.strerror or error}); {remedy}")
 
 
 def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
@@ -269,6 +282,8 @@ def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
         found = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
         if found != ["ok"]:
             raise damaged(file, " ".join("; ".join(found).split()))
+    # Of no effect on a file that has pages.
+    db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise JournalError(
@@ -276,9 +291,10 @@ def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
             "set table.state_dir to a folder on a local disk"
         )
     db.execute("PRAGMA foreign_keys = ON")
-    # About 4 MB of log before it is carried over, and no more than that left lying afterwards.
-    db.execute("PRAGMA wal_autocheckpoint = 1000")
-    db.execute("PRAGMA journal_size_limit = 4194304")
+    page = int(db.execute("PRAGMA page_size").fetchone()[0])
+    db.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // page}")
+    # No more than that is left lying afterwards.
+    db.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
     db.execute("PRAGMA synchronous = FULL")
     if version == VERSION:
         return
@@ -288,6 +304,14 @@ def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {VERSION}")
     db.execute("COMMIT")
+
+
+def database_in_memory() -> sqlite3.Connection:
+    """A journal without anything in it, nor a file under it."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    for statement in (*_TABLES, f"PRAGMA user_version = {VERSION}"):
+        db.execute(statement)
+    return db
 
 
 def _upgrade_from(version: int) -> list[str]:

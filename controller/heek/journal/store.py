@@ -19,6 +19,7 @@ from heek.journal.held import TAKEN, Held
 from heek.journal.kept import KeptRecords
 from heek.journal.ki_notes import UNANSWERED, digest_of, joined
 from heek.journal.lock import FolderLock
+from heek.journal.packing import packed, rest_of_line
 from heek.journal.pin_file import forget_pin, keep_pin
 from heek.journal.records import (
     NO_MARK,
@@ -27,6 +28,7 @@ from heek.journal.records import (
     Answered,
     Batch,
     Digest,
+    Entry,
     FormerKey,
     KiNotes,
     Pin,
@@ -75,9 +77,9 @@ _NO_RECORD: Final = "the table's own journal: it is too large for a record"
 def open_journal(state_dir: Path) -> Journal:
     """Open the journal of a state folder, made if there is none, for this process alone.
 
-    Raises JournalError, with what to do, if the folder cannot be written, another heek runs on it, the
-    file is another program's or a newer version's; JournalDamaged if it is damaged, emptied or gone, or was
-    being set aside when the power was cut. Nothing is ever deleted.
+    Raises JournalError, with what to do, if another heek runs on the folder, the file is another program's or
+    a newer version's; JournalUnwritable if the folder cannot be written; JournalDamaged if the file is
+    damaged, emptied or gone, or was being set aside when the power was cut. Nothing is ever deleted.
     """
     with _locked(state_dir) as lock:
         if (folder := unfinished(state_dir)) is not None:
@@ -189,6 +191,10 @@ class Journal(KeptRecords):
     def hold(self, results: Sequence[Result]) -> None:
         """These could not be written yet; they are sent all the same, and answers to them kept."""
         self._held.hold(results)
+
+    def take_held(self, other: Journal) -> None:
+        """Hold what another one held, with the answers to it."""
+        self._held, self._holds, self._deltas = other._held, None, None
 
     def in_file_after_all(self, results: Sequence[Result]) -> None:
         """A commit that seemed to fail had been made; what was answered to these is written with the next."""
@@ -584,13 +590,12 @@ class Journal(KeptRecords):
             db.execute("PRAGMA synchronous = FULL" if batch.sync else "PRAGMA synchronous = NORMAL")
             self._sync = batch.sync
         db.execute("BEGIN IMMEDIATE")
-        db.executemany(
-            _INSERT_EVENT, [(entry.seq, entry.at_ns, entry.event, entry.body) for entry in batch.entries]
-        )
+        db.executemany(_INSERT_EVENT, [_event_row(entry) for entry in batch.entries])
         if batch.snapshot is not None:
             label = batch.label
             db.execute(
-                _REPLACE_SNAPSHOT, (batch.snapshot, label.boot, label.mono_ns, label.wall_s, label.trust)
+                _REPLACE_SNAPSHOT,
+                (packed(batch.snapshot), label.boot, label.mono_ns, label.wall_s, label.trust),
             )
         for match, record, cbor, key in records:
             db.execute(_INSERT_RESULT, (match, record, cbor, key))
@@ -641,7 +646,7 @@ class Journal(KeptRecords):
         return given_up
 
     def log_bytes(self) -> int:
-        """The size of the write-ahead log; much more than 4 MB means that somebody holds an old state."""
+        """The size of the write-ahead log; much more than 1 MB means that somebody holds an old state."""
         try:
             return self.file.with_name(f"{FILE_NAME}-wal").stat().st_size
         except OSError:
@@ -684,6 +689,14 @@ class Journal(KeptRecords):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _event_row(entry: Entry) -> tuple[int, int, str, str]:
+    """An event as it is written; raises BatchRefused for what is no line."""
+    if not isinstance(entry.body, str) or not isinstance(entry.at_ns, int):
+        raise BatchRefused(f"event {entry.seq}: a value cannot be kept: a line is text, an instant a number")
+    rest = rest_of_line(entry.seq, entry.at_ns, entry.event, entry.body)
+    return entry.seq, entry.at_ns, entry.event, rest
 
 
 _Row: TypeAlias = tuple[str, bytes, bytes | None, bytes | None]

@@ -13,6 +13,10 @@ comes after it would be lost with the process. So the damaged files are set asid
 runs, and the batch is written into a new journal with what could be read (`heek.journal.set_aside`). A card
 that damages that one too is left more and more alone.
 
+A state folder that cannot be written at the start is no reason not to play either: the journal is then what
+could be read of it, in memory (`heek.journal.unsaved`), and its folder is tried again, with a pause that
+doubles up to `LONGEST_REOPEN`. All that has been kept until then is written into it.
+
 Everything runs on the executor that is passed in: one worker thread for a real table, in which the
 database connection then lives, or `InlineExecutor` under virtual time.
 """
@@ -28,10 +32,11 @@ from pathlib import Path
 from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 from heek.clock import SECOND, Clock, Duration, Instant, seconds_text
-from heek.errors import BatchRefused, JournalDamaged, JournalError
+from heek.errors import BatchRefused, JournalDamaged, JournalError, JournalUnwritable, KeyFileError
 from heek.journal.records import Batch, Entry, SnapshotLabel
 from heek.journal.salvage import Salvaged
 from heek.journal.store import Journal, open_or_salvage
+from heek.journal.unsaved import UnsavedJournal, open_unsaved
 
 log: Final = logging.getLogger("heek")
 
@@ -46,6 +51,10 @@ MOST_RESULTS: Final = 1_000
 
 RETRY: Final[Duration] = SECOND
 """No attempt sooner than this after one that failed, so that a broken card does not stall each press."""
+
+FIRST_REOPEN: Final[Duration] = 5 * SECOND
+"""Until a folder that could not be written at the start is tried again; then twice as long each time."""
+LONGEST_REOPEN: Final[Duration] = 60 * SECOND
 
 FIRST_PAUSE: Final[Duration] = 60 * SECOND
 """From one damaged file that was set aside to the next; then twice as long each time."""
@@ -142,6 +151,7 @@ class JournalWriter:
     ) -> None:
         """Open the journal on the executor's thread; raises JournalError as `open_or_salvage` does.
 
+        But a folder that cannot be written is begun without (`in_memory`), if what is there can be read.
         The executor must run one call at a time, in order, always on the same thread.
         """
         self._executor = executor
@@ -155,7 +165,19 @@ class JournalWriter:
         """Results among what is kept."""
         self._tried_at: Instant = 0
         self._status = WriterStatus()
-        self._journal: Journal = executor.submit(opener, state_dir).result()
+        self._state_dir = state_dir
+        self._opener = opener
+        self._unsaved: UnsavedJournal | None = None
+        """What stands for the journal until its folder can be written; None: nothing has to."""
+        self._opened: Callable[[Journal], None] | None = None
+        self._reopen_at: Instant = clock.now() + FIRST_REOPEN
+        self._reopen_pause = FIRST_REOPEN
+        self._journal: Journal
+        try:
+            self._journal = executor.submit(opener, state_dir).result()
+        except JournalUnwritable as error:
+            self._journal = self._unsaved = executor.submit(open_unsaved, state_dir, error).result()
+            self._status = WriterStatus(clock.now(), str(error))
         self._tail = executor.submit(self._journal.last_seq).result()
         self._anew_at: Instant | None = None
         self._pause = FIRST_PAUSE
@@ -164,6 +186,18 @@ class JournalWriter:
     def status(self) -> WriterStatus:
         """How writing goes; one consistent value."""
         return self._status
+
+    @property
+    def in_memory(self) -> bool:
+        """The state folder could not be written since the start: all is in memory alone."""
+        return self._unsaved is not None
+
+    def when_opened(self, call: Callable[[Journal], None]) -> None:
+        """Have this called, on the journal's thread, with the folder's journal once that can be written.
+
+        Before anything is. If it raises JournalError or KeyFileError, all stays in memory, and that is told.
+        """
+        self._opened = call
 
     @property
     def salvaged(self) -> Salvaged | None:
@@ -281,6 +315,10 @@ class JournalWriter:
 
     def _drain(self, *, force: bool) -> None:
         """Write what is kept, oldest first, as far as the card takes it."""
+        if self._unsaved is not None:
+            if not self._open(self._unsaved, force=force):
+                return
+            force = True
         if not self._backlog or (not force and self._clock.now() - self._tried_at < RETRY):
             return
         self._tried_at = self._clock.now()
@@ -298,6 +336,42 @@ class JournalWriter:
             self._waiting -= len(batch.entries)
             self._held -= len(batch.results)
         self._report(self._status.reason)
+
+    def _open(self, unsaved: UnsavedJournal, *, force: bool) -> bool:
+        """Go on in the folder's own journal, if it can be written by now."""
+        now = self._clock.now()
+        if now < self._reopen_at and not force:
+            return False
+        self._reopen_at = now + self._reopen_pause
+        self._reopen_pause = min(2 * self._reopen_pause, LONGEST_REOPEN)
+        unsaved.let_go()
+        try:
+            journal = self._opener(self._state_dir)
+        except JournalError as error:
+            unsaved.hold_on()
+            if not isinstance(error, JournalUnwritable):
+                self._tell_reason(str(error))
+            return False
+        try:
+            unsaved.expect_same(journal)
+            if self._opened is not None:
+                self._opened(journal)
+        except (JournalError, KeyFileError) as error:
+            journal.close()
+            unsaved.hold_on()
+            self._tell_reason(str(error))
+            return False
+        journal.take_held(unsaved)
+        unsaved.abandon()
+        self._journal, self._unsaved = journal, None
+        self._report(self._status.reason)
+        return True
+
+    def _tell_reason(self, reason: str) -> None:
+        """Why all stays in memory is another reason now than it was."""
+        if reason != self._status.reason:
+            log.error("still not saving: %s", reason)
+            self._status = replace(self._status, reason=reason)
 
     def _append(self, batch: Batch, *, again: bool = False) -> None:
         """Write one batch, into a new journal if the file turns out to be damaged; raises as that does.
@@ -337,7 +411,7 @@ class JournalWriter:
         return bool(batch.entries) and batch.entries[-1].seq <= self._journal.last_seq()
 
     def _report(self, reason: str) -> None:
-        if not self._backlog:
+        if not self._backlog and self._unsaved is None:
             self._status = WriterStatus(lost=self._lost, lost_results=self._lost_results)
             return
         since = self._status.failing_since

@@ -37,19 +37,11 @@ def kept(file: Path, what: KeyFile, make: Callable[[], str]) -> re.Match[str]:
 
     Raises KeyFileError, with what to do, if the file is not ours to trust: damaged, emptied, open to others.
     """
-    try:
-        return _read(file, what)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        if isinstance(error, KeyFileError):
-            raise
-        raise KeyFileError(
-            f"{file}: cannot be read ({error.strerror}); give it to the user who runs heek"
-        ) from None
+    if (there := found(file, what)) is not None:
+        return there
     text = make()
-    found = what.form.fullmatch(text)
-    assert found is not None
+    made = what.form.fullmatch(text)
+    assert made is not None
     try:
         _write(file, text)
     except OSError as error:
@@ -57,7 +49,21 @@ def kept(file: Path, what: KeyFile, make: Callable[[], str]) -> re.Match[str]:
             f"{file}: cannot be made ({error.strerror}); make room on the card, or give the folder "
             "to the user who runs heek"
         ) from None
-    return found
+    return made
+
+
+def found(file: Path, what: KeyFile) -> re.Match[str] | None:
+    """The text of this file, matched with its form; None if there is none. Raises KeyFileError as `kept`."""
+    try:
+        return _read(file, what)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if isinstance(error, KeyFileError):
+            raise
+        raise KeyFileError(
+            f"{file}: cannot be read ({error.strerror}); give it to the user who runs heek"
+        ) from None
 
 
 def _read(file: Path, what: KeyFile) -> re.Match[str]:

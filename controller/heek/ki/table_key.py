@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from heek.errors import KeyFileError
 from heek.ki.envelope import key_id, public_key
-from heek.ki.key_file import KeyFile, kept
+from heek.ki.key_file import KeyFile, found, kept
 
 FILE_NAME: Final = "table.key"
 _FILE: Final = KeyFile(
@@ -45,10 +46,39 @@ def table_key(state_dir: Path, new_seed: Callable[[], bytes]) -> TableKey:
     Raises KeyFileError, with what to do, if the file is not ours to trust: damaged, emptied, open to others.
     A damaged key is never replaced by itself, because results that wait are already bound to it.
     """
+    return _key(kept(state_dir / FILE_NAME, _FILE, lambda: _text(_drawn(new_seed))))
 
-    def made() -> str:
-        seed = new_seed()
-        return f"heek-table-key 1\nsecret {seed.hex()}\npublic {public_key(seed).hex()}\n"
 
-    found = kept(state_dir / FILE_NAME, _FILE, made)
-    return TableKey(bytes.fromhex(found[1]), bytes.fromhex(found[2]))
+def unkept_key(state_dir: Path, new_seed: Callable[[], bytes]) -> tuple[TableKey, bool]:
+    """The key of a state folder that cannot be written, and whether it stands there.
+
+    One that does not is drawn all the same, so that results can be bound to it; nothing that it signs may be
+    sent before `keep_key`. Raises KeyFileError as `table_key`.
+    """
+    there = found(state_dir / FILE_NAME, _FILE)
+    return (_drawn(new_seed), False) if there is None else (_key(there), True)
+
+
+def keep_key(state_dir: Path, key: TableKey) -> None:
+    """Write a key that could not be when it was drawn; nothing happens if it stands there.
+
+    Raises KeyFileError if it cannot be written, or another one stands there.
+    """
+    if _key(kept(state_dir / FILE_NAME, _FILE, lambda: _text(key))) != key:
+        raise KeyFileError(
+            f"{state_dir / FILE_NAME}: is another key than the table has had since its start; what is "
+            "played is in memory alone: start the table anew when nobody plays"
+        )
+
+
+def _drawn(new_seed: Callable[[], bytes]) -> TableKey:
+    seed = new_seed()
+    return TableKey(seed, public_key(seed))
+
+
+def _text(key: TableKey) -> str:
+    return f"heek-table-key 1\nsecret {key.seed.hex()}\npublic {key.public.hex()}\n"
+
+
+def _key(text: re.Match[str]) -> TableKey:
+    return TableKey(bytes.fromhex(text[1]), bytes.fromhex(text[2]))
