@@ -65,7 +65,8 @@ class KiStatus:
     reason: str = ""
     """Why it is down."""
     service: str | None = None
-    """The name of the KI that this table is enrolled at; None: at none yet."""
+    """The name of the KI that this table is enrolled at; None: at none, be it that the one which it believes
+    does not know its key."""
     claim: str | None = None
     """The code (`heek.ki.claim`) that an operator is to type in at the KI; None: none is wanted."""
     trouble: tuple[str, ...] = ()
@@ -167,7 +168,8 @@ class Reporting:
     def status(self) -> KiStatus:
         """How it stands now."""
         outbox, notes, link = self._outbox, self._notes, self._link.status()
-        pin = self._unsaved or (None if notes is None else notes.pin)
+        pin = self._unsaved or (notes.pin if notes is not None and notes.known else None)
+        code = self._enrolment.shown(self._now())
         unkept = (f"the table cannot save what the KI says: {self._unkept}",) if self._unkept else ()
         known = outbox.failing or outbox.ever_answered
         state = ("down" if outbox.failing else "up") if known else "unknown"
@@ -177,8 +179,8 @@ class Reporting:
             outbox.waiting,
             self._last_wall_s,
             outbox.reason,
-            None if pin is None else pin.name,
-            self._enrolment.shown(self._now()),
+            None if pin is None or code is not None else pin.name,
+            code,
             (*unkept, *(() if notes is None else _trouble(notes)), *link.remarks),
             link.counters,
         )
@@ -353,6 +355,10 @@ class Reporting:
             if not attempt.heard:
                 log.info("the KI does not know this table yet; its screen shows the code to type in there")
             attempt.heard = True
+            if self._notes is not None and self._notes.known:
+                # It has signed that it waits for the code: so it knows this key no more.
+                await self._ask_journal(lambda journal: journal.no_longer_known(self._who.key.id))
+                self._see(await self._read_notes())
             return EVERY
         # First of all: the code is used up, whether or not the card takes down by whom.
         self._agenda.enrolled()

@@ -93,6 +93,14 @@ def test_a_sound_table() -> None:
             "start the table",
         ),
         (
+            replace(SOUND, kept=replace(ENROLLED, known=False), told=UP | {"claim": "BCDF GHJK"}),
+            "enrolment",
+            Mark.WARNING,
+            "not at “The Cavern” any more, the only KI that this table believes (key 0a1b2c3d4e5f6071): "
+            "that does not know this table's key, so no result is taken",
+            "heek ki enrol BCDFGHJK",
+        ),
+        (
             replace(SOUND, kept=replace(ENROLLED, refused=2)),
             "refused",
             Mark.WARNING,

@@ -28,11 +28,13 @@ class KiKept:
     more: int
     """Matches that the KI holds of this table and the journal has not; may be negative."""
     service: str | None
-    """The name of the KI that the table is enrolled at; None: at none yet."""
+    """The name of the KI that the table believes; None: it was enrolled at none yet."""
     key: str = ""
     """That KI's key id, as hexadecimal text."""
     found: str = ""
     """How it was found: `code` or `sight`."""
+    known: bool = True
+    """That KI knows the key that this table has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +134,30 @@ def _link(asked: KiAsked) -> Iterator[Finding]:
 
 
 def _enrolment(asked: KiAsked, kept: KiKept) -> Finding:
-    if kept.service is not None:
+    if kept.service is not None and kept.known:
         how = "by a code" if kept.found == "code" else "at first sight"
         said = f"at “{kept.service}”, whose key {kept.key} is pinned; found {how}"
         return Finding(AREA, "enrolment", Mark.OK, said)
+    nowhere = "at no KI yet"
+    if kept.service is not None:
+        nowhere = (
+            f"not at “{kept.service}” any more, the only KI that this table believes (key {kept.key}): "
+            "that does not know this table's key"
+        )
     claim = (asked.told or {}).get("claim")
     if claim:
         return Finding(
             AREA,
             "enrolment",
             Mark.WARNING,
-            "at no KI yet, so no result is taken",
+            f"{nowhere}, so no result is taken",
             f"at the KI: heek ki enrol {str(claim).replace(' ', '')}",
         )
     if asked.running:
         remedy = "see to the link first; then it enrols by itself, or shows a code"
     else:
         remedy = "start the table and, if its screen shows a code, type that in at the KI: heek ki enrol"
-    return Finding(AREA, "enrolment", Mark.WARNING, "at no KI yet", remedy)
+    return Finding(AREA, "enrolment", Mark.WARNING, nowhere, remedy)
 
 
 def _disagreement(more: int) -> Finding:

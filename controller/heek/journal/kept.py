@@ -16,7 +16,7 @@ from heek.errors import JournalError
 from heek.journal.checks import check
 from heek.journal.ki_notes import UNANSWERED, UNANSWERED_BEFORE, unanswered_deltas
 from heek.journal.records import Entry, FairnessReport, Pin, RecordedPart, Result, SnapshotLabel
-from heek.journal.schema import KI_SINCE, RECORDINGS_SINCE, trouble
+from heek.journal.schema import KI_SINCE, KNOWN_SINCE, RECORDINGS_SINCE, trouble
 
 _PAGE: Final = 500
 _PARTS_PAGE: Final = 50
@@ -83,9 +83,19 @@ class KeptRecords:
             raise trouble(self.file, error) from None
 
     def pin(self) -> Pin | None:
-        """The KI that the table is enrolled at; None: at none yet."""
+        """The KI that the table believes; None: it was enrolled at none yet."""
         rows = self._rows("SELECT service, name, found FROM ki") if self._keeps_ki() else []
         return Pin(bytes(rows[0][0]), str(rows[0][1]), str(rows[0][2])) if rows else None
+
+    def is_known_as(self, key: bytes) -> bool:
+        """Whether the table is enrolled: the KI that it believes knows it by the key of this id.
+
+        As far as that has said; it may have been put back since from a backup in which it did not. Every
+        place that tells people whether the table is enrolled asks this.
+        """
+        if int(self._rows("PRAGMA user_version")[0][0]) < KNOWN_SINCE:
+            return bool(self._keeps_ki() and self._rows("SELECT 1 FROM ki WHERE key = ?", (key,)))
+        return bool(self._rows("SELECT 1 FROM known_as WHERE key = ?", (key,)))
 
     def settled(self) -> int:
         """How many matches more the KI holds of this table than the journal knows it to have taken."""

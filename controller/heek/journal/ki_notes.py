@@ -56,18 +56,27 @@ def pin_service(db: sqlite3.Connection, pin: Pin, key: bytes) -> None:
     if known is not None and bytes(known[0]) == pin.service:
         db.execute("UPDATE ki SET name = ?, found = ?", (pin.name, pin.found))
         meet_with_key(db, key)
-        return
-    forget_service(db)
-    db.execute(
-        "INSERT INTO ki(id, service, name, found, key) VALUES(1, ?, ?, ?, ?)",
-        (pin.service, pin.name, pin.found, key),
-    )
+    else:
+        forget_service(db)
+        db.execute(
+            "INSERT INTO ki(id, service, name, found, key) VALUES(1, ?, ?, ?, ?)",
+            (pin.service, pin.name, pin.found, key),
+        )
+    be_known(db, key)
 
 
 def forget_service(db: sqlite3.Connection) -> None:
     """Be enrolled nowhere. What results became there stays; a KI that lacks them says so by its digest."""
-    for table in ("ki", "news", "voids", "names"):
+    for table in ("ki", "news", "voids", "names", "known_as"):
         db.execute(f"DELETE FROM {table}")
+
+
+def be_known(db: sqlite3.Connection, key: bytes, *, yes: bool = True) -> None:
+    """The KI has said that it knows the table by the key of this id, or that it does not."""
+    if yes:
+        db.execute("INSERT OR IGNORE INTO known_as(key) SELECT ? FROM ki", (key,))
+    else:
+        db.execute("DELETE FROM known_as WHERE key = ?", (key,))
 
 
 def meet_with_key(db: sqlite3.Connection, key: bytes) -> None:
@@ -91,6 +100,7 @@ def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
         if last is not None and each.number > last[0]:
             _apply(db, each)
     tell_points(db, synced.points)
+    be_known(db, key)
     offered = (None, None) if synced.offered is None else synced.offered
     db.execute(
         "UPDATE ki SET settled_count = ?, settled_xor = ?, offered_count = ?, offered_xor = ?",

@@ -86,7 +86,11 @@ NO_MARK: Final = bytes(8)
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The KI that the table is enrolled at: from then on no other one's answers count."""
+    """The KI that the table believes, since it was enrolled there: no other one's answers count from then on.
+
+    Whether it is enrolled there now is another question: the KI may not know the key that it has today
+    (`KeptRecords.is_known_as`).
+    """
 
     service: bytes
     """Its public key, 32 bytes."""
@@ -135,6 +139,8 @@ class KiNotes:
     """Results that the KI has rejected, or that are in conflict there."""
     held: bool
     """Results, or answers to them, are in memory alone, since the card takes nothing."""
+    known: bool = False
+    """The KI that is pinned knows the table by this key, as far as it has said: the table is enrolled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,10 @@ MARKER_NAME: Final = "journal.kept"
 """Says that a journal was made here. SQLite takes an emptied file for a new one, and an integrity
 check answers "ok" to it; only a mark outside of the file can tell that there was something in it."""
 
-VERSION: Final = 4
+VERSION: Final = 5
 RECORDINGS_SINCE: Final = 3
 KI_SINCE: Final = 4
+KNOWN_SINCE: Final = 5
 APPLICATION_ID: Final = 0x6865656B  # "heek"
 
 BUSY_MS: Final = 250
@@ -63,6 +64,9 @@ is settled, and what the KI should hold while an offer is under way (`heek.ki.se
 KI told, as it came; `voids` and `names` are what that comes to: which matches are void now, what players are
 called."""
 
+_KNOWN: Final = ("CREATE TABLE known_as(key BLOB PRIMARY KEY)",)
+"""The key ids by which the KI of the row in `ki` knows this table, as far as it has said."""
+
 _TABLES: Final = (
     """CREATE TABLE events(
         seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, event TEXT NOT NULL, body TEXT NOT NULL)""",
@@ -80,6 +84,7 @@ _TABLES: Final = (
     *_RECORDINGS,
     *_FAIRNESS,
     *_KI,
+    *_KNOWN,
 )
 """`results.record` is the match as JSON, for people and for our own sums; `results.cbor` the bytes that are
 signed and sent, `results.key` the key id in them. `outbox.state` is `waiting`, or what the KI answered; with
@@ -98,6 +103,7 @@ _UPGRADES: Final = {
         "ALTER TABLE outbox ADD COLUMN again INTEGER NOT NULL DEFAULT 0",
         *_KI,
     ),
+    4: (*_KNOWN, "INSERT INTO known_as(key) SELECT key FROM ki"),
 }
 """By version: what brings a file to the next one."""
 

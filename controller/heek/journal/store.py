@@ -313,6 +313,7 @@ class Journal(KeptRecords):
             waiting=self.waiting(),
             refused=self.refused(),
             held=self._held.any(),
+            known=self.is_known_as(key),
         )
 
     def _holds_of(self, key: bytes) -> Digest:
@@ -341,6 +342,11 @@ class Journal(KeptRecords):
             ki_notes.forget_service(self._db)
         self._deltas = None
         return known
+
+    def no_longer_known(self, key: bytes) -> None:
+        """The KI does not know the table by the key of this id, or not any more; raises JournalError."""
+        with self._transaction():
+            ki_notes.be_known(self._db, key, yes=False)
 
     def meet_with_key(self, key: bytes) -> None:
         """The table has the key of this id from now on; raises JournalError."""
@@ -373,6 +379,7 @@ class Journal(KeptRecords):
         return bool(
             synced.offer
             or synced.news_anew
+            or (notes.pin is not None and not notes.known)
             or any(each.number > notes.news for each in synced.news)
             or (synced.settled, synced.offered) != (notes.settled, notes.offered)
             or any(told.get(player) != points for player, points in synced.points.items())

@@ -52,3 +52,19 @@ def table_key(state_dir: Path, new_seed: Callable[[], bytes]) -> TableKey:
 
     found = kept(state_dir / FILE_NAME, _FILE, made)
     return TableKey(bytes.fromhex(found[1]), bytes.fromhex(found[2]))
+
+
+def key_if_any(state_dir: Path) -> TableKey | None:
+    """The key of this state folder; None: the table's next start makes one. Raises KeyFileError like that."""
+
+    def never() -> bytes:
+        raise _NoKey
+
+    try:
+        return table_key(state_dir, never)
+    except _NoKey:
+        return None
+
+
+class _NoKey(Exception):
+    """There is none, and none is made."""
