@@ -46,6 +46,8 @@ _T = TypeVar("_T")
 
 MOST_RECORDS: Final = 100
 """In one request."""
+MOST_REASONS: Final = 10
+"""Logged of one outage: some tell a number that is another each time."""
 MOST_NAME: Final = 24
 """Characters of a KI's name."""
 
@@ -154,6 +156,8 @@ class Reporting:
         """The KI that was found, while the journal cannot take it down."""
         self._unkept = ""
         """Why the journal does not take what the KI says; empty while it does."""
+        self._logged: set[str] = set()
+        """Why the KI does not answer, as far as it was logged of the outage that there is."""
         self._told: dict[str, int] | None = None
         """What the table was told of points, or read in the journal."""
         self._n = 0
@@ -280,6 +284,7 @@ class Reporting:
                 self._unkept = ""
             if self._outbox.failing:
                 log.info("the KI answers again")
+                self._logged.clear()
             self._last_wall_s = self._who.clock.wall_s()
             self._outbox.answered(self._now(), self._outbox.waiting, next_in)
 
@@ -322,7 +327,8 @@ class Reporting:
     def _failed(
         self, ask: Ask, results: list[Result], reason: str, retry_s: float | None, *, refused: bool = False
     ) -> None:
-        if not self._outbox.failing:
+        if reason not in self._logged and len(self._logged) < MOST_REASONS:
+            self._logged.add(reason)
             # No warning: a link that is away is an ordinary thing, and the page says so all the time.
             log.info("the KI: %s; results wait in the journal", reason)
         self._agenda.failed(ask)
