@@ -575,7 +575,7 @@ class Reporting:
 def _trouble(notes: KiNotes) -> tuple[str, ...]:
     """What an operator should see to."""
     trouble = []
-    settled = words(notes.settled)
+    settled = None if notes.settled == notes.acknowledged else words(notes.settled)
     if settled is not None:
         trouble.append(settled)
     if notes.refused:

@@ -51,6 +51,16 @@ def test_a_sound_table() -> None:
     assert {each.mark for each in found(SOUND).values()} == {Mark.OK}
 
 
+def test_a_difference_that_somebody_knows_of_is_a_fact() -> None:
+    """It says who and when, and asks for nothing."""
+    kept = replace(ENROLLED, more=1, acknowledged="by Otto on 2026-11-30")
+    finding = found(replace(SOUND, kept=kept))["agreement"]
+    assert (finding.mark, finding.remedy) == (Mark.OK, "")
+    assert finding.found == (
+        "the KI holds 1 match of this table that this journal has not; acknowledged by Otto on 2026-11-30"
+    )
+
+
 @pytest.mark.parametrize(
     ("asked", "what", "mark", "said", "remedy"),
     [

@@ -50,7 +50,7 @@ SCRIPT: tuple[Batch, ...] = (
 """A short life of a table: both ways to commit, two matches won."""
 
 
-WITHOUT_KNOWN = "DROP TABLE known_as; PRAGMA user_version = 4;"
+WITHOUT_KNOWN = "DROP TABLE known_as; DROP TABLE acknowledged; PRAGMA user_version = 4;"
 """Turns a journal into one of the fourth schema."""
 WITHOUT_KI = WITHOUT_KNOWN + (
     "DROP TABLE ki; DROP TABLE news; DROP TABLE voids; DROP TABLE names;"

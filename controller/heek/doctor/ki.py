@@ -33,6 +33,8 @@ class KiKept:
     """That KI's key id, as hexadecimal text."""
     found: str = ""
     """How it was found: `code` or `sight`."""
+    acknowledged: str = ""
+    """By whom and when somebody has said to know of `more` as it is; empty: nobody has."""
     known: bool = True
     """That KI knows the key that this table has."""
 
@@ -77,7 +79,7 @@ def ki_findings(asked: KiAsked) -> Iterator[Finding]:
             AREA, "refused", Mark.WARNING, f"the KI does not count {kept.refused} {results}", _REFUSED_REMEDY
         )
     if kept.more:
-        yield _disagreement(kept.more)
+        yield _disagreement(kept.more, kept.acknowledged)
     counters = (asked.told or {}).get("counters")
     if asked.config.link == "http" and isinstance(counters, dict) and counters:
         # Of a wire they are judged elsewhere (`heek.doctor.running_link`).
@@ -160,16 +162,19 @@ def _enrolment(asked: KiAsked, kept: KiKept) -> Finding:
     return Finding(AREA, "enrolment", Mark.WARNING, nowhere, remedy)
 
 
-def _disagreement(more: int) -> Finding:
+def _disagreement(more: int, acknowledged: str) -> Finding:
     if more > 0:
         matches = "match" if more == 1 else "matches"
         found = f"the KI holds {more} {matches} of this table that this journal has not"
     else:
         found = f"the KI lacks {-more} of what it has answered for, and offering all again changed nothing"
+    if acknowledged:
+        return Finding(AREA, "agreement", Mark.OK, f"{found}; acknowledged {acknowledged}")
     return Finding(
         AREA,
         "agreement",
         Mark.WARNING,
         found,
-        "was the table's card, or the KI, put back from a backup? see heek ki tables",
+        "was the table's card, or the KI, put back from a backup? see heek ki tables; if that is all, say so "
+        "with the table stopped: heek journal acknowledge",
     )

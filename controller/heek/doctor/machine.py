@@ -321,10 +321,18 @@ def _ki_kept(folder: Path) -> KiKept | None:
                 None if pin is None else pin.name,
                 "" if pin is None else key_id(pin.service).hex(),
                 "" if pin is None else pin.found,
+                acknowledged=_acknowledged(journal),
                 known=pin is None or _is_known(journal, folder),
             )
     except JournalError:
         return None
+
+
+def _acknowledged(journal: JournalReader) -> str:
+    from heek.ki.settlement import acknowledged_words
+
+    known = journal.acknowledgement()
+    return "" if known is None else acknowledged_words(known.by, known.at_s, known.trust)
 
 
 def _is_known(journal: JournalReader, folder: Path) -> bool:

@@ -7,6 +7,7 @@ is read-only then, or a damaged `table.key` in it, stops the start with words th
 from heek.journal.reader import JournalReader, read_journal
 from heek.journal.records import (
     Acknowledged,
+    Acknowledgement,
     Answered,
     Batch,
     Entry,
@@ -25,6 +26,7 @@ from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterS
 
 __all__ = [
     "Acknowledged",
+    "Acknowledgement",
     "Answered",
     "Batch",
     "Entry",

@@ -15,8 +15,18 @@ from typing import Any, Final
 from heek.errors import JournalError
 from heek.journal.checks import check
 from heek.journal.ki_notes import UNANSWERED, UNANSWERED_BEFORE, unanswered_deltas
-from heek.journal.records import Entry, FairnessReport, Pin, RecordedPart, Result, SnapshotLabel
-from heek.journal.schema import KI_SINCE, KNOWN_SINCE, RECORDINGS_SINCE, trouble
+from heek.journal.records import (
+    NO_MATCHES,
+    Acknowledgement,
+    Digest,
+    Entry,
+    FairnessReport,
+    Pin,
+    RecordedPart,
+    Result,
+    SnapshotLabel,
+)
+from heek.journal.schema import ACKNOWLEDGED_SINCE, KI_SINCE, KNOWN_SINCE, RECORDINGS_SINCE, trouble
 
 _PAGE: Final = 500
 _PARTS_PAGE: Final = 50
@@ -99,8 +109,22 @@ class KeptRecords:
 
     def settled(self) -> int:
         """How many matches more the KI holds of this table than the journal knows it to have taken."""
-        rows = self._rows("SELECT settled_count FROM ki") if self._keeps_ki() else []
-        return int(rows[0][0]) if rows else 0
+        return self.difference()[0]
+
+    def difference(self) -> Digest:
+        """By what the KI's digest differs from ours, with the present key, and no offer has changed it."""
+        rows = self._rows("SELECT settled_count, settled_xor FROM ki") if self._keeps_ki() else []
+        return (int(rows[0][0]), bytes(rows[0][1])) if rows else NO_MATCHES
+
+    def acknowledgement(self) -> Acknowledgement | None:
+        """Who knows of the difference as it is now; None: nobody does, or there is none."""
+        if int(self._rows("PRAGMA user_version")[0][0]) < ACKNOWLEDGED_SINCE:
+            return None
+        rows = self._rows("SELECT count, xor, at_s, trust, by FROM acknowledged JOIN ki USING(key)")
+        if not rows or (rows[0][0], bytes(rows[0][1])) != self.difference():
+            return None
+        count, xor, at_s, trust, by = rows[0]
+        return Acknowledgement((int(count), bytes(xor)), int(at_s), str(trust), str(by))
 
     def voids(self) -> dict[str, str]:
         """The matches that an operator has declared void, each with the reason."""

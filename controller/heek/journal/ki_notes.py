@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from heek.journal.checks import deltas_of
-from heek.journal.records import NO_MATCHES, Digest, News, Pin, Synced
+from heek.journal.records import NO_MATCHES, Acknowledgement, Digest, News, Pin, Synced
 
 UNANSWERED: Final = "state = 'waiting' AND again = 0 AND match NOT IN (SELECT match FROM voids)"
 """Results whose deltas are not in what the KI tells of points: those offered again were in it once, and a
@@ -67,7 +67,7 @@ def pin_service(db: sqlite3.Connection, pin: Pin, key: bytes) -> None:
 
 def forget_service(db: sqlite3.Connection) -> None:
     """Be enrolled nowhere. What results became there stays; a KI that lacks them says so by its digest."""
-    for table in ("ki", "news", "voids", "names", "known_as"):
+    for table in ("ki", "news", "voids", "names", "known_as", "acknowledged"):
         db.execute(f"DELETE FROM {table}")
 
 
@@ -77,6 +77,14 @@ def be_known(db: sqlite3.Connection, key: bytes, *, yes: bool = True) -> None:
         db.execute("INSERT OR IGNORE INTO known_as(key) SELECT ? FROM ki", (key,))
     else:
         db.execute("DELETE FROM known_as WHERE key = ?", (key,))
+
+
+def acknowledge_difference(db: sqlite3.Connection, key: bytes, known: Acknowledgement) -> None:
+    """An operator knows of this difference; it takes the place of another that was acknowledged before."""
+    db.execute(
+        "INSERT OR REPLACE INTO acknowledged(key, count, xor, at_s, trust, by) VALUES(?, ?, ?, ?, ?, ?)",
+        (key, *known.difference, known.at_s, known.trust, known.by),
+    )
 
 
 def meet_with_key(db: sqlite3.Connection, key: bytes) -> None:

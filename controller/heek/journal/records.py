@@ -117,6 +117,19 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """An operator has said to know by what the KI's digest differs, and that this is all right."""
+
+    difference: Digest
+    at_s: int
+    """Seconds since 1970, by the wall clock."""
+    trust: str
+    """How far that was to be believed (`heek.boot.wall_trust`)."""
+    by: str
+    """Who it was, as they called themselves."""
+
+
+@dataclass(frozen=True, slots=True)
 class KiNotes:
     """What the journal knows of its way with the KI."""
 
@@ -139,6 +152,8 @@ class KiNotes:
     """Results that the KI has rejected, or that are in conflict there."""
     held: bool
     """Results, or answers to them, are in memory alone, since the card takes nothing."""
+    acknowledged: Digest = NO_MATCHES
+    """The settled difference that an operator knows of; any other one is told."""
     known: bool = False
     """The KI that is pinned knows the table by this key, as far as it has said: the table is enrolled."""
 
