@@ -112,6 +112,7 @@ class Rig:
             name="Table 1",
             clock=self.clock,
             tell_points=lambda points, deltas: self.told.append((dict(points), dict(deltas))),
+            bind=self.chain.bind,
             incarnation=bytes([incarnation] * 8),
             boot=boot,
             players=lambda: self.players,

@@ -169,6 +169,10 @@ class SigningKi:
                 tuple(news[after : after + NEWS_AT_ONCE]),
                 len(news),
                 after,
+                {
+                    key: digest(self.held(key)) if key in self.disk["tables"] else None
+                    for key in question.formers
+                },
             )
         )
 

@@ -50,6 +50,7 @@ def poisonous(rig: Rig, bad: bytes, how: bytes | LinkError) -> None:
     rig.link.instead = instead
 
 
+@pytest.mark.fault("F077")
 def test_a_record_that_is_rejected_is_set_aside_and_the_others_flow(rig: Rig) -> None:
     """It is answered for: kept, told as trouble, and not sent again."""
     matches = play(rig, 5)
@@ -59,6 +60,7 @@ def test_a_record_that_is_rejected_is_set_aside_and_the_others_flow(rig: Rig) ->
     assert len(rig.ask(lambda journal: list(journal.results()))) == 5
 
 
+@pytest.mark.fault("F077")
 @pytest.mark.parametrize("place", [0, 2, 4])
 @pytest.mark.parametrize(
     "how",
@@ -87,6 +89,7 @@ def test_a_record_that_the_ki_fails_on_holds_up_nobody(rig: Rig, place: int, how
     assert set(rig.ki.held()) == {*matches, more}
 
 
+@pytest.mark.fault("F077")
 @pytest.mark.parametrize("code", ["too_large", "busy", "malformed"])
 def test_a_request_that_is_too_large_goes_in_halves(rig: Rig, code: str) -> None:
     """A KI that takes three at a time gets three at a time."""
@@ -103,6 +106,7 @@ def test_a_request_that_is_too_large_goes_in_halves(rig: Rig, code: str) -> None
     assert set(rig.ki.held()) == set(matches)
 
 
+@pytest.mark.fault("F073", "F077")
 @pytest.mark.parametrize("words", ["(HTTP 401, text/html)", "(HTTP 404, text/html)", "(HTTP 413, text/html)"])
 def test_a_wrong_place_stops_everything_and_loses_nothing(rig: Rig, words: str) -> None:
     """401, 404 or 413 for all: all waits, in its order, and goes when the place is right again."""
@@ -120,6 +124,7 @@ def test_a_wrong_place_stops_everything_and_loses_nothing(rig: Rig, words: str) 
     assert list(rig.ki.held()) == matches
 
 
+@pytest.mark.fault("F076")
 @pytest.mark.parametrize(("retry_s", "least"), [(30.0, 30), (0.0, 0), (-5.0, 0), (86400.0, 300), (None, 0)])
 def test_what_the_other_end_asks_for_is_obeyed_within_reason(
     rig: Rig, retry_s: float | None, least: float
@@ -148,6 +153,7 @@ def test_the_kis_own_wish_for_peace_is_obeyed_for_an_hour(rig: Rig) -> None:
     assert min(gaps) >= 3600
 
 
+@pytest.mark.fault("F076")
 def test_a_waiting_table_asks_less_than_once_a_minute_and_not_with_the_others(tmp_path: Path) -> None:
     """Ten minutes of an outage in which ten tables come to rest: few requests, spread over time."""
     times = []
@@ -167,6 +173,7 @@ def test_a_waiting_table_asks_less_than_once_a_minute_and_not_with_the_others(tm
     assert len({round(each[0]) for each in times}) >= 5
 
 
+@pytest.mark.fault("F079")
 def test_forty_matches_of_a_night_without_a_network_arrive_once_in_their_order(rig: Rig) -> None:
     """Twelve hours down, forty matches: then all of them, in order, without a restart (F079)."""
     rig.link.up = False

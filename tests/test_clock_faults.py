@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heek.boot import Boot
-from heek.clock import ManualClock
-from heek.journal import read_journal
+from heek.clock import SECOND, ManualClock
+from heek.journal import InlineExecutor, read_journal
 from heek.ki.record import decode_record
 from heek.session.phases import Phase
 from tests.test_daemon import Rig
@@ -102,6 +103,7 @@ def stamped(steps: Callable[[Rig], None]) -> Callable[[Rig], None]:
     return still
 
 
+@pytest.mark.fault("F038")
 @pytest.mark.parametrize(
     "steps",
     [once(5.5, -2 * HOUR), once(5.5, 2 * HOUR), once(5.5, -52 * 365 * 86400.0), once(5.5, 9 * 365 * 86400.0),
@@ -113,6 +115,7 @@ def test_a_step_of_the_wall_clock_moves_nothing(tmp_path: Path, steps: Callable[
     assert undisturbed(tmp_path / "stepped", steps) == undisturbed(tmp_path / "still", stamped(steps))
 
 
+@pytest.mark.fault("F038")
 @given(st.lists(st.tuples(st.floats(0.1, END - 0.1), st.floats(-2e9, 1e10)), max_size=8))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_steps_move_nothing(
@@ -128,6 +131,7 @@ def test_any_steps_move_nothing(
     assert undisturbed(folder / "stepped", steps) == undisturbed(folder / "still", stamped(steps))
 
 
+@pytest.mark.fault("F037")
 def test_the_network_sets_the_clock_in_mid_match(rig: Callable[..., Rig]) -> None:
     """F037: 1970 at the start, years on in round 2: the result says the right time, and that it is ntp's."""
     trust = ["none"]
@@ -148,6 +152,7 @@ def test_the_network_sets_the_clock_in_mid_match(rig: Callable[..., Rig]) -> Non
     )
 
 
+@pytest.mark.fault("F037")
 def test_the_ki_tells_the_time_to_a_table_in_1970(
     rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -168,6 +173,7 @@ def test_the_ki_tells_the_time_to_a_table_in_1970(
     assert sum("told the time" in message for message in caplog.messages) == 1
 
 
+@pytest.mark.fault("F037", "F055")
 @pytest.mark.parametrize(
     ("wall_s", "trust"), [(0.0, "none"), (NOON - 14 * 86400, "saved"), (NOON + 3 * 365 * 86400, "saved")],
     ids=["1970", "two weeks back", "three years on"],
@@ -202,6 +208,7 @@ def test_a_start_at_another_time_keeps_the_order(
         assert decode_record(two.cbor).prev == record_hash(one.cbor)
 
 
+@pytest.mark.fault("F040")
 @pytest.mark.parametrize("forward", [True, False], ids=["an hour is missing", "an hour comes twice"])
 def test_a_match_across_the_change_of_summer_time(
     rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, forward: bool
@@ -226,6 +233,41 @@ def test_a_match_across_the_change_of_summer_time(
     assert told["end_ms"] - told["start_ms"] == round(1000 * (won - started))
 
 
+@pytest.mark.fault("F040")
+@pytest.mark.parametrize("forward", [True, False], ids=["an hour is missing", "an hour comes twice"])
+def test_what_is_done_once_a_day_knows_no_zone(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, forward: bool
+) -> None:
+    """F040: over the night of the change, and with another zone set meanwhile, it is done every 24 hours."""
+    # Noon in Berlin of the day before; the doubtful hours come in the first night.
+    begin = 1_743_246_000.0 if forward else 1_761_386_400.0
+    asked: list[float] = []
+
+    class Checks(InlineExecutor):
+        def submit(self, *arguments: Any, **named: Any) -> Any:
+            asked.append(table.clock.now() / SECOND)
+            return super().submit(*arguments, **named)
+
+    def another_zone() -> None:
+        monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        # The heart beats slowly, so that days of it cost little.
+        table = rig(clock=ManualClock(wall_s=begin), check=Checks(), table__gap_s=60)
+        table.at(30 * HOUR, another_zone)
+        table.run(80 * HOUR)
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+    assert len(asked) == 4
+    assert all(24 * HOUR <= after - before < 24.2 * HOUR for before, after in pairwise(asked))
+    assert results(table) == []
+
+
+@pytest.mark.fault("F043")
 def test_a_suspended_process_with_a_step_of_the_clock(rig: Callable[..., Rig]) -> None:
     """F043: stopped for a minute in a round, the wall clock an hour on: the round is broken off."""
     table = rig()

@@ -439,6 +439,7 @@ def test_the_time_it_took_to_open_the_journal_is_no_part_of_the_table(
 # A journal that cannot be written
 
 
+@pytest.mark.fault("F049", "F050")
 @pytest.mark.parametrize("trouble", ["database or disk is full", "attempt to write a readonly database"])
 def test_the_table_plays_on_while_nothing_is_saved(
     rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, trouble: str
@@ -499,6 +500,7 @@ def test_what_was_never_saved_is_counted_at_the_end(
 # A journal that was damaged
 
 
+@pytest.mark.fault("F046", "F047")
 @pytest.mark.parametrize("damage", [b"", b"\0" * 4096, b"<html>Log in to the Wi-Fi</html>" * 200])
 def test_a_damaged_journal_is_set_aside_and_told(
     rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture, damage: bytes
@@ -529,6 +531,7 @@ def test_a_damaged_journal_is_set_aside_and_told(
     assert again.daemon.shown.journal == ()
 
 
+@pytest.mark.fault("F047")
 def test_a_page_that_breaks_while_the_table_runs_is_told_and_nothing_stops(rig: Callable[..., Rig]) -> None:
     """The match goes on into a new journal, everything is saved, and log, OLED and page say why."""
     table = rig(ahyoheek__countdown_s=1, ahyoheek__reveal_s=0.5)
@@ -551,6 +554,7 @@ def test_a_page_that_breaks_while_the_table_runs_is_told_and_nothing_stops(rig: 
     assert "match_void" in {each["event"] for each in kept}
 
 
+@pytest.mark.fault("F053")
 def test_a_log_that_somebody_holds_is_told(
     rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -574,6 +578,7 @@ def spoil_index(folder: Path) -> None:
     db.close()
 
 
+@pytest.mark.fault("F046")
 def test_an_idle_table_checks_its_journal_in_full(
     rig: Callable[..., Rig], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -736,6 +741,7 @@ def test_a_screen_is_drawn_only_when_it_changes(
 SLOW = {"ahyoheek__countdown_s": 20, "stations__led_pwm": False, "table__gap_s": 0.5}
 
 
+@pytest.mark.fault("F043", "F056")
 def test_a_heartbeat_does_next_to_nothing(rig: Callable[..., Rig]) -> None:
     """Between two things to do the program only proves that it lives: beats make no turns."""
     table = rig(**SLOW)
@@ -756,6 +762,7 @@ def test_a_heartbeat_does_next_to_nothing(rig: Callable[..., Rig]) -> None:
     assert beats["set"] > 80
 
 
+@pytest.mark.fault("F043")
 @pytest.mark.parametrize(("lasts", "broken_off"), [(0.4, False), (0.6, True)])
 def test_a_standstill_is_noticed(rig: Callable[..., Rig], lasts: float, broken_off: bool) -> None:
     """A loop that stood for longer than `gap_s` breaks the round off, though nothing was due in that time."""
@@ -1090,6 +1097,7 @@ class RealRig:
             executor.shutdown()
 
 
+@pytest.mark.fault("F052")
 def test_a_match_on_real_threads(tmp_path: Path) -> None:
     """Fingers, journal and panel on threads of their own: every event in order, nothing shown early."""
     table = RealRig(tmp_path / "state")

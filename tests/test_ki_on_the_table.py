@@ -98,6 +98,7 @@ def lobby_says(ki: KiMark) -> set[bytes]:
     return {picture.tobytes(), moved.tobytes()}
 
 
+@pytest.mark.fault("F079")
 @pytest.mark.usefixtures("table")
 def test_a_ki_that_is_away_and_comes(tmp_path: Path, ports: tuple[int, int]) -> None:
     """Both say first that there is no link, and when the KI starts that it is up; the page has its name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import sqlite3
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from heek.doctor.machine import this_machine
 from heek.errors import LinkError
 from heek.ki.answers import RecordAnswer, Verdict, encode_refusal
 from heek.ki.link import Request
+from heek.ki.record import decode_record
 from heek.ki.sync import NOTHING, difference, digest
 from tests.reporting_rig import Rig, a_numbered_match
 from tests.signing_ki import PLAYER, SigningKi
@@ -114,7 +116,7 @@ def test_a_ki_put_back_is_noticed_though_one_record_does_harm(rig: Rig, how: str
     assert rig.notes().holds == digest(rig.ki.held())
     # The batches of the offer, and the one that does harm now and then: what is not answered more often.
     sent = rig.link.requests[asked:].count(Request.RECORDS)
-    assert sent <= (20 if how == "refused" else 600)
+    assert sent <= (20 if how == "refused" else 90)
     harmful.clear()
     assert rig.run(700).waiting == 0
     assert len(rig.ki.held()) == 9
@@ -456,3 +458,114 @@ def test_whatever_is_lost_and_put_back_in_the_end_each_match_is_there_once(
         rig.run(300)
         assert {each[1] for each in rig.link.asked[quiet:]} == {Request.SYNC}
         rig.close()
+
+
+def lose_key(folder: Path) -> None:
+    (folder / "table.key").unlink()
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["the old key is known", "from before the table came"])
+def test_a_ki_put_back_gets_what_was_signed_by_a_key_that_is_lost(tmp_path: Path, known: bool) -> None:
+    """The table has another key since: it asks for the old one's digest too, and offers what is missing."""
+    ki = SigningKi()
+    backup = ki.backup()
+    rig = Rig(tmp_path, ki)
+    rig.start()
+    matches = play(rig, range(1))
+    rig.run(5)
+    if known:
+        backup = ki.backup()
+    matches += play(rig, range(1, 12))
+    rig.run(5)
+    old = rig.key.id
+    rig.close()
+    lose_key(tmp_path)
+    rig = Rig(tmp_path, ki, seed=2, incarnation=2)
+    rig.start()
+    more = play(rig, range(12, 15))
+    rig.run(40)
+    assert rig.notes().formers[0].holds == digest(ki.held(old)) == digest(matches)
+    ki.restore(backup)
+    status = rig.run(200)
+    assert (status.waiting, status.trouble) == (0, ())
+    assert set(ki.held()) == {*matches, *more}
+    if known:
+        assert set(ki.held(old)) == set(matches)
+        assert rig.notes().formers[0].holds == digest(matches)
+    else:
+        # Signed anew, as records of the start that did it, one after the other.
+        assert set(ki.held(rig.key.id)) == {*matches, *more}
+        assert rig.notes().formers == ()
+        records = [decode_record(each) for each in ki.held(rig.key.id).values()]
+        assert {each.inc for each in records} == {bytes([2] * 8)}
+        assert sorted(each.seq for each in records) == list(range(1, 16))
+        assert len({each.prev for each in records}) == 15
+    assert rig.notes().holds == digest(ki.held(rig.key.id))
+    asked = len(rig.link.asked)
+    rig.run(300)
+    # One question every half minute: nothing is offered for it any more.
+    assert Request.RECORDS not in rig.link.requests[asked:]
+    rig.close()
+
+
+def test_an_old_key_that_is_forgotten_in_mid_offer_holds_up_nothing(tmp_path: Path) -> None:
+    """Put back once more, to before the old key: how things stand is asked again, and all are signed anew."""
+    ki = SigningKi()
+    never = ki.backup()
+    rig = Rig(tmp_path, ki)
+    rig.start()
+    matches = play(rig, range(1))
+    rig.run(5)
+    backup = ki.backup()
+    matches += play(rig, range(1, 12))
+    rig.run(5)
+    rig.close()
+    lose_key(tmp_path)
+    rig = Rig(tmp_path, ki, seed=2, incarnation=2)
+    rig.start()
+    rig.run(40)
+    ki.restore(backup)
+    batches = 0
+
+    def again(_: list[bytes]) -> None:
+        nonlocal batches
+        batches += 1
+        if batches == 2:
+            ki.restore(never)
+            raise LinkError("it was put back")
+
+    ki.on_batch = again
+    while batches < 2:
+        rig.run(1)
+    asked = len(rig.link.asked)
+    # Sooner than the table would ask how things stand by itself, and not without a pause.
+    status = rig.run(20)
+    assert (status.waiting, status.trouble) == (0, ())
+    assert set(ki.held(rig.key.id)) == set(matches)
+    assert len(rig.link.asked) - asked < 15
+    rig.close()
+
+
+def test_bytes_that_are_no_record_of_a_lost_key_hold_up_nothing(tmp_path: Path) -> None:
+    """The card has damaged one that was answered for: the rest is signed anew, and it is let be."""
+    ki = SigningKi()
+    never = ki.backup()
+    rig = Rig(tmp_path, ki)
+    rig.start()
+    matches = play(rig, range(4))
+    rig.run(5)
+    rig.close()
+    db = sqlite3.connect(tmp_path / "journal.sqlite3")
+    with db:
+        db.execute("UPDATE results SET cbor = x'a1' WHERE match = ?", (str(uuid.UUID(bytes=matches[1])),))
+    db.close()
+    lose_key(tmp_path)
+    rig = Rig(tmp_path, ki, seed=2, incarnation=2)
+    rig.start()
+    rig.run(5)
+    ki.restore(never)
+    status = rig.run(100)
+    assert (status.waiting, status.trouble) == (0, ())
+    assert set(ki.held()) == {*matches} - {matches[1]}
+    assert rig.notes().formers == ()
+    rig.close()

@@ -13,8 +13,8 @@ import pytest
 from heek.boot import Boot
 from heek.clock import ManualClock
 from heek.errors import JournalError
-from heek.journal import Answered, Batch, Journal, News, Pin, Result, Synced, open_journal
-from heek.ki.envelope import public_key
+from heek.journal import Answered, Batch, Journal, News, Pin, Result, SettledKey, Synced, open_journal
+from heek.ki.envelope import public_key, seal
 from heek.ki.record import Record, decode_record, record_hash
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Kind
@@ -172,7 +172,7 @@ def test_binding_that_was_cut_off_goes_on_where_it_was(
     made, clock = chain(old, 9), ManualClock()
     with open_journal(tmp_path) as journal:
         keep(journal, [made.add(a_match(number), clock) for number in range(4)])
-        write, left = journal.write_cbor, [2]
+        write, left = journal.bind, [2]
 
         def fail(results: Sequence[Result]) -> None:
             left[0] -= 1
@@ -180,10 +180,10 @@ def test_binding_that_was_cut_off_goes_on_where_it_was(
                 raise JournalError("the card is full")
             write(results)
 
-        monkeypatch.setattr(journal, "write_cbor", fail)
+        monkeypatch.setattr(journal, "bind", fail)
         with pytest.raises(JournalError):
             bind_results(journal, new)
-        monkeypatch.setattr(journal, "write_cbor", write)
+        monkeypatch.setattr(journal, "bind", write)
         bind_results(journal, new)
         waiting = journal.unsent(10, 100_000)
         assert [(each.inc[0], each.seq) for each in read(waiting)] == [(9, 1), (9, 2), (9, 3), (9, 4)]
@@ -203,3 +203,61 @@ def test_with_a_new_key_news_are_numbered_anew(tmp_path: Path) -> None:
         assert journal.ki_notes(new.id).news == 0
         journal.sync(Synced({}, (News(1, "voided", "{}", MATCHES[5], "y"),)), new.id)
         assert journal.voids()[MATCHES[5]] == "y"
+
+
+def test_what_is_bound_anew_while_the_table_runs_goes_on_from_the_newest_record(tmp_path: Path) -> None:
+    """A record of a lost key gets the next place of this start, waits, and the next start goes on from it."""
+    old, new = a_key(tmp_path), TableKey(bytes([7] * 32), public_key(bytes([7] * 32)))
+    made, clock = chain(old, 9), ManualClock()
+    with open_journal(tmp_path) as journal:
+        keep(journal, [made.add(a_match(number), clock) for number in range(2)])
+        journal.acknowledge([Answered(match, "accepted", None, bytes([5] * 64)) for match in MATCHES[:2]], {})
+        now = chain(new, 10, bind_results(journal, new))
+        keep(journal, [now.add(a_match(2), clock)])
+        assert [each.match for each in journal.signed_by(old.id, 9)] == MATCHES[:2]
+        journal.bind([now.bind(each) for each in journal.signed_by(old.id, 9)])
+        keep(journal, [now.add(a_match(3), clock)])
+        waiting = journal.unsent(10, 100_000)
+        assert [each.match for each in waiting] == [MATCHES[2], MATCHES[0], MATCHES[1], MATCHES[3]]
+        assert {each.key for each in waiting} == {new.id}
+        assert [(each.inc[0], each.seq) for each in read(waiting)] == [(10, 1), (10, 2), (10, 3), (10, 4)]
+        for before, after in zip(waiting, read(waiting)[1:], strict=False):
+            assert before.cbor is not None
+            assert after.prev == record_hash(before.cbor)
+        journal.bind([now.bind(waiting[0])])
+        assert bind_results(journal, new) == journal.unsent(10, 100_000)[-1].cbor
+        assert journal.unsent(10, 100_000)[-1].match == MATCHES[2]
+        assert journal.player_deltas() == {}
+        assert journal.verify() == []
+
+
+def test_what_the_ki_has_answered_for_under_a_lost_key_stays_as_it_was_signed(tmp_path: Path) -> None:
+    """Offered again, it waits under the old key and signature, and no start binds it to the new one."""
+    old, new = a_key(tmp_path), TableKey(bytes([7] * 32), public_key(bytes([7] * 32)))
+    made, clock = chain(old, 9), ManualClock()
+    with open_journal(tmp_path) as journal:
+        keep(journal, [made.add(a_match(number), clock) for number in range(2)])
+        journal.acknowledge([Answered(MATCHES[0], "accepted", None, bytes([5] * 64))], {})
+        journal.sync(Synced({}, formers=(SettledKey(old.id, (0, bytes(16)), (0, bytes(16)), True),)), new.id)
+        bind_results(journal, new)
+        waiting = journal.unsent(10, 100_000) + journal.unsent(10, 100_000, [MATCHES[0]])
+        assert [(each.match, each.key, each.signature) for each in waiting] == [
+            (MATCHES[0], old.id, bytes([5] * 64)),
+            (MATCHES[1], new.id, None),
+        ]
+
+
+def test_an_older_heeks_results_get_their_signatures_while_the_key_is_there(tmp_path: Path) -> None:
+    """What was answered for has no signature in an older file: the start gives it the one it had."""
+    key = a_key(tmp_path)
+    results = [chain(key, 9).add(a_match(number), ManualClock()) for number in range(2)]
+    with open_journal(tmp_path) as journal:
+        keep(journal, results)
+        journal.acknowledge([Answered(MATCHES[0], "duplicate")], {})
+        bind_results(journal, key)
+        offer = SettledKey(key.id, (0, bytes(16)), None, True)
+        journal.sync(Synced({}, formers=(offer,)), bytes(8))
+        first, second = journal.unsent(10, 100_000)
+        assert first.cbor is not None
+        assert first.signature == seal(first.cbor, key.seed).signature
+        assert second.signature is None

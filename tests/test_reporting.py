@@ -224,6 +224,7 @@ def test_a_mistake_of_ours_ends_no_match(rig: Rig, caplog: pytest.LogCaptureFixt
     assert rig.run(30).waiting == 0
 
 
+@pytest.mark.fault("F073")
 def test_what_the_link_remarks_is_told_as_trouble(rig: Rig) -> None:
     """A clock that is wrong hinders nothing, but whoever looks at the table's KI line reads of it (F073)."""
     remark = "This clock is 10 min behind the KI's"
@@ -256,6 +257,7 @@ def test_a_result_that_can_be_no_record_waits_for_nobody(rig: Rig) -> None:
     assert len(rig.ki.held()) == 1
 
 
+@pytest.mark.fault("F049", "F050")
 def test_a_card_that_takes_nothing_keeps_no_result_from_the_ki(rig: Rig) -> None:
     """F049, F050: matches won while nothing is saved reach the KI, once; later the journal has it all."""
     rig.start()

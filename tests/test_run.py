@@ -308,6 +308,17 @@ def test_starting_again_goes_on_counting(start: Callable[..., Run]) -> None:
         assert run.events() == ["table_started"] * times
 
 
+@pytest.mark.fault("F056")
+def test_debugging_is_not_left_on_unnoticed(start: Callable[..., Run]) -> None:
+    """F056: each start says that it is on and what that costs; without it nothing is said of it."""
+    for level, times in (("debug", 1), ("info", 0)):
+        table = start(TABLE.replace("info", level))
+        table.hears("is ready")
+        table.signal(signal.SIGTERM)
+        assert table.ends() == 0
+        assert sum("log.level is debug" in line for line in table.said) == times
+
+
 def test_killed_it_starts_again(start: Callable[..., Run]) -> None:
     """After kill -9 nothing is left in the way: no lock, no half-written file."""
     run = start(TABLE.replace('"info"', '"debug"'))

@@ -62,6 +62,7 @@ class Table:
             name="Table 1",
             clock=clock,
             tell_points=lambda points, deltas: self.told.append((dict(points), dict(deltas))),
+            bind=self.chain.bind,
             incarnation=inc,
             boot=boot,
         )

@@ -182,6 +182,7 @@ def test_what_the_medium_has_against_it_is_said(
     assert names(tmp_path) == []
 
 
+@pytest.mark.fault("F049")
 @needs_root
 def test_a_full_stick(tmp_path: Path) -> None:
     """On a file system with no room left: the words, and not half a file."""

@@ -116,11 +116,11 @@ def receive(
             received.doubtful += sum(match in kept for match in matches)
             received.doubt = received.doubt or str(error)
             continue
-        waiting = {match for match, (_, waits) in kept.items() if waits}
+        waiting = {match: record for match, (record, waits) in kept.items() if waits}
         received.acknowledged += len(waiting)
         received.already += len(kept) - len(waiting)
         answers = [
-            Answered(match, said.verdict.value, said.reason)
+            Answered(match, said.verdict.value, said.reason, _signature(waiting[match], key))
             for match, said in zip(matches, answer.answers, strict=True)
             if match in waiting
         ]
@@ -129,6 +129,11 @@ def receive(
             # Where nothing waited any more, what it tells of players is older than what is known.
             journal.acknowledge(answers, answer.points)
     return received
+
+
+def _signature(record: bytes, key: TableKey) -> bytes | None:
+    """That under which the record was exported; None: by a key that the table has no more."""
+    return seal(record, key.seed).signature if _whose(record)[0] == key.id else None
 
 
 def _whose(record: bytes) -> tuple[bytes, str]:

@@ -36,7 +36,16 @@ from heek.display.ki_mark import KiMark
 from heek.display.oled import Oled
 from heek.display.panel_feed import PanelFeed
 from heek.fairness.figures import Fairness
-from heek.journal import Batch, Entry, FairnessReport, Journal, JournalWriter, RecordedPart, SnapshotLabel
+from heek.journal import (
+    Batch,
+    Entry,
+    FairnessReport,
+    Journal,
+    JournalWriter,
+    RecordedPart,
+    Result,
+    SnapshotLabel,
+)
 from heek.journal.idle_check import full_check
 from heek.ki.table_key import TableKey, table_key
 from heek.kinds import Kind, Seat
@@ -321,6 +330,13 @@ class Daemon:
         """The KI told what players hold; `acknowledged` are the sums of our deltas that are in that."""
         self._table.tell_points(self._clock.now(), points, acknowledged)
         self._wake_from_anywhere()
+
+    def bind(self, result: Result) -> Result:
+        """A result of a key that the table has lost, as a record of this start; on the loop.
+
+        Raises RecordError if it can be none.
+        """
+        return self._records.bind(result)
 
     def tell_time(self, now_s: float, asked: Instant) -> None:
         """The KI told, signed, that it is `now_s`, asked at `asked`: labels may go by it from now on."""

@@ -1,10 +1,16 @@
-"""What it takes that a new name in a folder is still there after a pulled plug."""
+"""What it takes that a file is on the disk whole, under its name, after a full disk or a pulled plug."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from pathlib import Path
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Write all of it; raises OSError where a disk with little room has taken but a part."""
+    while data:
+        data = data[os.write(handle, data) :]
 
 
 def sync_folder(folder: Path) -> None:

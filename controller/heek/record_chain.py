@@ -15,7 +15,8 @@ from typing import Final
 from heek.boot import Boot
 from heek.clock import Clock
 from heek.errors import RecordError
-from heek.journal import Answered, Journal, Result
+from heek.journal import NOBODYS, Answered, Journal, Result
+from heek.ki.envelope import seal
 from heek.ki.record import Record, decode_record, encode_record, record_hash
 from heek.ki.result import record_from_json, record_of, result_json
 from heek.ki.table_key import TableKey
@@ -63,9 +64,24 @@ class RecordChain:
             # Kept for people; the KI will never hear of it, and no later record waits for it.
             log.error("the result of match %s %s; it stays in the journal alone", result.match, error)
             return Result(result.match, body, key=self._key.id)
+        self._took(cbor)
+        return Result(result.match, body, cbor, self._key.id)
+
+    def bind(self, result: Result) -> Result:
+        """The next link: a result that was recorded under a key which the table has lost.
+
+        It is a record of this start then, since the number that it had was one of the other key's. Raises
+        RecordError if it can be no record.
+        """
+        cbor = encode_record(
+            replace(_record_of(result, self._key, self._prev), inc=self._incarnation, seq=self._seq + 1)
+        )
+        self._took(cbor)
+        return replace(result, cbor=cbor, key=self._key.id, signature=None)
+
+    def _took(self, cbor: bytes) -> None:
         self._seq += 1
         self._prev = record_hash(cbor)
-        return Result(result.match, body, cbor, self._key.id)
 
 
 def bind_results(journal: Journal, key: TableKey) -> bytes | None:
@@ -73,10 +89,15 @@ def bind_results(journal: Journal, key: TableKey) -> bytes | None:
 
     Results may wait from before there was a key, or under another one: a card's journal that came back
     without its key. What can be no record is answered for here, as rejected, so that it does not wait for
-    ever. Raises JournalError if that cannot be written.
+    ever. What an older heek reported gets its signature, which cannot be made any more once the key is lost.
+    Raises JournalError if that cannot be written.
     """
     journal.meet_with_key(key.id)
     _name_keys(journal, key)
+    while unsigned := journal.unsigned(key.id, _PAGE):
+        journal.write_signatures(
+            [replace(each, signature=seal(each.cbor or b"", key.seed).signature) for each in unsigned]
+        )
     newest = journal.last_cbor(key.id)
     hopeless: list[Answered] = []
     numbers: Counter[bytes] = Counter()
@@ -99,7 +120,7 @@ def bind_results(journal: Journal, key: TableKey) -> bytes | None:
             newest = cbor
             linked.append(replace(result, cbor=cbor, key=key.id))
         if linked:
-            journal.write_cbor(linked)
+            journal.bind(linked)
         if hopeless:
             journal.acknowledge(hopeless, {})
             hopeless.clear()
@@ -123,5 +144,5 @@ def _name_keys(journal: Journal, key: TableKey) -> None:
                 named.append(replace(each, key=decode_record(each.cbor).table))
             except RecordError:
                 # Nobody's: it is of no digest, and is bound anew, or rejected, if it waits.
-                named.append(replace(each, key=b""))
+                named.append(replace(each, key=NOBODYS))
         journal.write_cbor(named)

@@ -20,23 +20,35 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from heek.boot import Boot
 from heek.clock import MILLISECOND, SECOND, Clock, Duration, Instant
 from heek.errors import JournalError, LinkError, RecordError
-from heek.journal import Answered, Journal, JournalWriter, KiNotes, Pin, Result, Synced
+from heek.journal import (
+    NOBODYS,
+    Answered,
+    FormerKey,
+    Journal,
+    JournalWriter,
+    KiNotes,
+    Pin,
+    Result,
+    SettledKey,
+    Synced,
+)
 from heek.ki.agenda import Agenda, Ask
 from heek.ki.answers import BatchAnswer, Refused, SignedIn
 from heek.ki.asking import Asking
 from heek.ki.claim import Enrolled, claim_key
 from heek.ki.enrolment import EVERY, Enrolment
+from heek.ki.envelope import Envelope
 from heek.ki.link import Link
 from heek.ki.outbox import CHECK, Outbox
 from heek.ki.parcels import Parcels
 from heek.ki.settlement import MOST_WAITING, OfferPace, Settlement, compare, words
-from heek.ki.sync import MOST_PLAYERS, SyncAnswer, SyncQuestion
+from heek.ki.sync import MOST_FORMERS, MOST_PLAYERS, Holds, SyncAnswer, SyncQuestion
 from heek.ki.table_key import TableKey
 from heek.told_news import kept_news
 
@@ -48,6 +60,8 @@ MOST_RECORDS: Final = 100
 """In one request."""
 MOST_REASONS: Final = 10
 """Logged of one outage: some tell a number that is another each time."""
+MOST_BOUND: Final = 10
+"""Results that are bound anew in one go: a hundredth of a second on a small computer."""
 MOST_NAME: Final = 24
 """Characters of a KI's name."""
 
@@ -97,6 +111,9 @@ class Reporter:
     clock: Clock
     tell_points: Callable[[Mapping[str, int], Mapping[str, int]], None]
     """Gets what players hold, and the sums of our deltas that are in that."""
+    bind: Callable[[Result], Result]
+    """Gives a result of a key that the table has lost a place among the records of the present one; is called
+    on the loop, and raises RecordError."""
     incarnation: bytes
     """8 bytes, new at each start."""
     boot: Boot
@@ -107,11 +124,19 @@ class Reporter:
 
 
 @dataclass(frozen=True, slots=True)
+class _Delivered:
+    """Results as they were signed and sent, and what the KI answered."""
+
+    envelopes: list[Envelope]
+    answer: BatchAnswer
+
+
+@dataclass(frozen=True, slots=True)
 class _Ahead:
     """Results that were asked for while the ones before them were still under way."""
 
     results: list[Result]
-    answer: asyncio.Task[BatchAnswer]
+    answer: asyncio.Task[_Delivered]
 
 
 class Reporting:
@@ -264,9 +289,9 @@ class Reporting:
             if results and self._ahead is None and self._now() - self._synced_at >= CHECK:
                 # A KI that does not take what it is sent may have been put back from a backup all the same.
                 # First and beside it, so that the pace at which it is tried stays what it is.
-                results, chosen = [], results
+                results = []
                 await self._sync(notes)
-                results = chosen
+                results = await self._choose()
             ask = self._agenda.next(waiting=bool(results))
             next_in = await self._carry_out(ask, results, notes)
         except Refused as refused:
@@ -316,6 +341,11 @@ class Reporting:
         return CHECK if due is None else max(min(due - self._now(), CHECK), 0)
 
     def _refused(self, ask: Ask, results: list[Result], refused: Refused) -> None:
+        if results and results[0].key != self._who.key.id and refused.code == "unknown_table":
+            # It is the old key that is not known; how things stand tells what to do about it.
+            self._synced_at = self._now() - CHECK
+            self._failed(ask, [], str(refused), refused.retry_s, refused=True)
+            return
         if self._agenda.refused(ask, refused.code) or (refused.code == "too_large" and len(results) > 1):
             self._parcels.failed(
                 [each.match for each in results if len(results) > 1], self._now(), refused=True
@@ -424,8 +454,7 @@ class Reporting:
         asked = self._ask_for(results) if ahead is None else ahead.answer
         try:
             self._ahead = await self._ask_ahead(results)
-            answer = await asked
-            await self._keep(results, answer)
+            await self._keep(results, await asked)
         except asyncio.CancelledError:
             asked.cancel()
             raise
@@ -434,17 +463,22 @@ class Reporting:
             await self._drop_ahead()
             raise
 
-    def _ask_for(self, results: list[Result]) -> asyncio.Task[BatchAnswer]:
-        records = [each.cbor for each in results if each.cbor is not None]
-        task = self._loop.create_task(self._deliver(records))
+    def _ask_for(self, results: list[Result]) -> asyncio.Task[_Delivered]:
+        task = self._loop.create_task(self._deliver(results))
         # It may be that nobody looks at it any more.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 
-    async def _deliver(self, records: list[bytes]) -> BatchAnswer:
+    async def _deliver(self, results: list[Result]) -> _Delivered:
         # A hundred signatures on a small Pi would hold the table's loop up for longer than a blink.
-        sealed = await self._ask_journal(lambda _: self._asking.sealed(records))
-        return await self._asking.records(sealed, len(records))
+        envelopes = await self._ask_journal(lambda _: [self._sealed(each) for each in results])
+        return _Delivered(envelopes, await self._asking.records(envelopes))
+
+    def _sealed(self, result: Result) -> Envelope:
+        assert result.cbor is not None
+        if result.key is None or result.signature is None or result.key == self._who.key.id:
+            return self._asking.seal(result.cbor)
+        return Envelope(result.key, result.cbor, result.signature)
 
     async def _ask_ahead(self, results: list[Result]) -> _Ahead | None:
         """Of a backlog over a serial line the next ones, so that the wire is busy while the KI thinks.
@@ -465,9 +499,9 @@ class Reporting:
             # Not cancelled: that would end the line's session. Its answer comes soon, or the line is down.
             await asyncio.wait([ahead.answer])
 
-    async def _keep(self, results: list[Result], answer: BatchAnswer) -> None:
-        answers = []
-        for result, said in zip(results, answer.answers, strict=True):
+    async def _keep(self, results: list[Result], delivered: _Delivered) -> None:
+        answer, answers = delivered.answer, []
+        for result, sent, said in zip(results, delivered.envelopes, answer.answers, strict=True):
             if said.match not in (None, uuid.UUID(result.match).bytes):
                 raise LinkError("the KI answered for other matches than it was asked; is it the right one?")
             if not said.verdict.success:
@@ -477,7 +511,7 @@ class Reporting:
                     result.match,
                     said.reason,
                 )
-            answers.append(Answered(result.match, said.verdict.value, said.reason))
+            answers.append(Answered(result.match, said.verdict.value, said.reason, sent.signature))
         kept = await self._ask_journal(lambda journal: journal.acknowledge(answers, answer.points))
         self._parcels.taken([each.match for each in results])
         self._outbox.waiting = kept.waiting
@@ -489,10 +523,12 @@ class Reporting:
         """Ask how things stand, and keep it; whether there is more to ask at once."""
         who, now = self._who, self._now()
         self._synced_at = now
+        formers = notes.formers[:MOST_FORMERS]
+        keys = [who.key.id, *(each.key for each in formers)]
         recent, waiting = await self._ask_journal(
             lambda journal: (
                 journal.recent_players(MOST_PLAYERS),
-                journal.unanswered(who.key.id, MOST_WAITING + 1) if notes.waiting else [],
+                {key: journal.unanswered(key, MOST_WAITING + 1) if notes.waiting else [] for key in keys},
             )
         )
         self._n += 1
@@ -509,42 +545,74 @@ class Reporting:
             news=notes.news,
             mark=notes.mark,
             players=tuple(dict.fromkeys([*who.players(), *recent]))[:MOST_PLAYERS],
+            formers=tuple(each.key for each in formers),
         )
         answer = await self._asking.sync(question)
         self._heard = answer.mark
         who.tell_time(answer.now_s, now)
         synced = self._synced(notes, answer, waiting)
         kept = await self._ask_journal(lambda journal: journal.sync(synced, who.key.id))
-        if synced.offer:
+        offer = synced.offer or any(each.offer for each in synced.formers)
+        if offer:
             self._pace.begun(self._now())
             log.warning(
                 "the KI holds other matches than it has answered for; all %d are offered again", kept.waiting
             )
         self._outbox.waiting = kept.waiting
         self._tell(answer.points, kept.deltas)
+        for each in () if notes.held else formers:
+            if answer.formers[each.key] is None:
+                await self._bind_anew(each.key)
+                offer = True
         self._see(await self._read_notes())
         # Only if they went on: a KI that begins at the first one each time is asked with a pause.
         told = synced.news[-1].number if synced.news else 0
-        return synced.offer or notes.news < told < answer.newest
+        return offer or notes.news < told < answer.newest
 
-    def _synced(self, notes: KiNotes, answer: SyncAnswer, waiting: list[str]) -> Synced:
-        before = Settlement(notes.settled, notes.offered)
-        if notes.held:
-            # An offer of what the file has would leave out what was answered for in memory alone.
-            after, offer = before, False
-        else:
-            ids = [uuid.UUID(each).bytes for each in waiting]
-            compared = compare(before, answer.holds, notes.holds, ids)
-            offer = compared.offer and self._pace.may(compared, self._now())
-            after = before if compared.offer and not offer else compared.after
+    def _synced(self, notes: KiNotes, answer: SyncAnswer, waiting: Mapping[bytes, list[str]]) -> Synced:
+        key = self._who.key.id
+        present = FormerKey(key, notes.holds, notes.settled, notes.offered)
+        after = self._compared(notes, present, answer.holds, waiting[key])
         return Synced(
             answer.points,
             tuple(kept_news(each) for each in answer.news),
             after.settled,
             after.offered,
-            offer,
+            after.offer,
             news_anew=answer.after != notes.news,
+            formers=tuple(
+                self._compared(notes, each, theirs, waiting[each.key])
+                for each in notes.formers
+                if (theirs := answer.formers.get(each.key)) is not None
+            ),
         )
+
+    def _compared(self, notes: KiNotes, ours: FormerKey, theirs: Holds, waiting: list[str]) -> SettledKey:
+        before = Settlement(ours.settled, ours.offered)
+        after, offer = before, False
+        # An offer of what the file has would leave out what was answered for in memory alone.
+        if not notes.held:
+            ids = [uuid.UUID(each).bytes for each in waiting]
+            compared = compare(before, theirs, ours.holds, ids)
+            offer = compared.offer and self._pace.may(compared, self._now())
+            after = before if compared.offer and not offer else compared.after
+        return SettledKey(ours.key, after.settled, after.offered, offer)
+
+    async def _bind_anew(self, key: bytes) -> None:
+        """Have what is signed by a lost key that the KI does not know either wait under the present one."""
+        log.warning(
+            "the KI does not know the key %s that this table had before; its results are signed anew",
+            key.hex(),
+        )
+        while results := await self._ask_journal(lambda journal: journal.signed_by(key, MOST_BOUND)):
+            bound, hopeless = [], []
+            for each in results:
+                try:
+                    bound.append(self._who.bind(each))
+                except RecordError as error:
+                    hopeless.append((each, f"the table's own journal: {error}"))
+            # Asked for before anything else happens on this loop: the next match goes on from these.
+            await self._ask_journal(lambda journal: _keep_bound(journal, bound, hopeless))  # noqa: B023
 
     # What is known
 
@@ -570,6 +638,15 @@ class Reporting:
 
     async def _ask_journal(self, question: Callable[[Journal], _T]) -> _T:
         return await asyncio.wrap_future(self._who.journal.ask(question))
+
+
+def _keep_bound(journal: Journal, bound: list[Result], hopeless: list[tuple[Result, str]]) -> None:
+    """Write down what was bound anew, and that the rest is no record of anybody's."""
+    if bound:
+        journal.bind(bound)
+    if hopeless:
+        journal.acknowledge([Answered(each.match, "rejected", reason) for each, reason in hopeless], {})
+        journal.write_cbor([replace(each, key=NOBODYS) for each, _ in hopeless])
 
 
 def _trouble(notes: KiNotes) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from typing import BinaryIO, Final
 from heek.durable import sync_folder
 from heek.errors import CarriedFileError, TableError
 
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""By these numbers a disk says that there is no room."""
 _GONE: Final = frozenset({errno.EIO, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.ENOTCONN})
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL})
 
@@ -97,7 +98,7 @@ def _is(draft: Path, handle: int) -> bool:
 
 def not_written(file: Path, error: OSError) -> CarriedFileError:
     """Why a file cannot be written, and what to do about it."""
-    if error.errno in _FULL:
+    if error.errno in FULL:
         words = "there is no room left; make room, or take another stick"
     elif error.errno == errno.EROFS:
         words = "it can only be read there; is the stick's switch on, or does it need to be mounted again?"

@@ -26,7 +26,7 @@ from heek.clock import RealClock
 from heek.journal import Batch, JournalWriter
 from heek.ki.http_link import HttpLink
 from heek.ki.link import Request
-from heek.ki.table_key import TableKey, table_key
+from heek.ki.table_key import table_key
 from heek.record_chain import RecordChain, bind_results
 from heek.reporting import Reporter, Reporting
 from tests.bench.figures import Figure, Spread
@@ -104,7 +104,10 @@ async def _reported(folder: Path, url: str, records: int, questions: int) -> tup
     clock, boot = RealClock(), this_boot()
     key = table_key(state, lambda: os.urandom(32))
     journal = JournalWriter(state, ThreadPoolExecutor(1), clock)
-    _fill(journal, key, clock, records)
+    newest = journal.ask(lambda kept: bind_results(kept, key)).result()
+    incarnation = os.urandom(8)
+    chain = RecordChain(key, "Table 1", incarnation, boot, newest)
+    _fill(journal, chain, clock, records)
     link = HttpLink(url)
     done = asyncio.Event()
 
@@ -113,7 +116,7 @@ async def _reported(folder: Path, url: str, records: int, questions: int) -> tup
         if status.state == "up" and status.waiting == 0:
             done.set()
 
-    who = Reporter(journal, key, "Table 1", clock, lambda *_: None, os.urandom(8), boot)
+    who = Reporter(journal, key, "Table 1", clock, lambda *_: None, chain.bind, incarnation, boot)
     reporting = Reporting(who, link, "http", most_bytes=512 * 1024, on_change=changed, first_sight=True)
     began = time.perf_counter()
     reporting.start()
@@ -130,9 +133,7 @@ async def _reported(folder: Path, url: str, records: int, questions: int) -> tup
     return records / took, 1000 * trip
 
 
-def _fill(journal: JournalWriter, key: TableKey, clock: RealClock, records: int) -> None:
-    newest = journal.ask(lambda kept: bind_results(kept, key)).result()
-    chain = RecordChain(key, "Table 1", os.urandom(8), this_boot(), newest)
+def _fill(journal: JournalWriter, chain: RecordChain, clock: RealClock, records: int) -> None:
     for seq in range(1, records + 1):
         result = chain.add(replace(a_result_of_guests(), match=str(uuid.uuid4())), clock)
         won = entry(seq, "match_won", match=result.match)

@@ -127,6 +127,7 @@ def test_numbers_have_the_digits_that_matter(value: float, text: str) -> None:
     assert number(value) == text
 
 
+@pytest.mark.fault("F056")
 def test_what_goes_to_the_card_is_counted(tmp_path: Path) -> None:
     """Bytes and syncs of the folder's files alone, from strace's lines; failed calls count for nothing."""
     lines = [

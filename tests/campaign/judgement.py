@@ -288,7 +288,9 @@ def _card(table: Table) -> Card:
         ):
             card.results[match] = (data, state or "without a place in the outbox", reason)
             card.keys[match] = key
-        for count, xor, offered in db.execute("SELECT settled_count, settled_xor, offered_count FROM ki"):
+        for count, xor, offered in db.execute(
+            "SELECT settled_count, settled_xor, offered_count FROM digests WHERE key = ?", (card.key,)
+        ):
             card.settled, card.offering = (count, xor), offered is not None
         card.voids = {row[0] for row in db.execute("SELECT match FROM voids")}
         (found,) = db.execute("PRAGMA quick_check").fetchone()

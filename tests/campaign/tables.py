@@ -90,7 +90,14 @@ class Table(Machine):
     async def _begin(self) -> None:
         dice = self.world.dice
         who = Reporter(
-            self.journal, self.key, self.name, self.clock, self._tell_points, self.inc, self._boot()
+            self.journal,
+            self.key,
+            self.name,
+            self.clock,
+            self._tell_points,
+            self.chain.bind,
+            self.inc,
+            self._boot(),
         )
         link: Any
         if self.cable is None:

@@ -83,10 +83,15 @@ KI_MARKS: dict[str, KiMark] = {
     "attract-ki-no-link-turned": KI_AWAY,
     "attract-ki-trouble": KI_TROUBLED,
     "attract-ki-name": KI_UP,
+    "attract-ki-mark": KI_UP,
+    "attract-ki-mark-no-link": KI_AWAY,
+    "attract-ki-mark-many-turned": KiMark(Reach.DOWN, 1234),
+    "attract-ki-unknown": KiMark(Reach.UNKNOWN),
     "attract-ki-claim": KI_CLAIMS,
     "attract-ki-claim-wide": KiMark(Reach.UP, claim="MWQXZSRV"),
     "fault-ki": KI_WAITING,
     "fault-ki-not-saving": KI_AWAY,
+    "fault-ki-journal-damaged": KiMark(Reach.DOWN, 1234),
     "lobby-ki-up": KI_UP,
     "lobby-ki-waiting": KI_WAITING,
     "lobby-ki-unknown": KiMark(Reach.UNKNOWN),
@@ -109,6 +114,7 @@ KI_MARKS: dict[str, KiMark] = {
     "void-ki": KI_WAITING,
 }
 """How it stands with the KI where a picture shows that."""
+DAMAGED = "The journal was damaged. It was set aside in damaged-1."
 ALL_STUCK = five(state=SeatState.FREE, stuck=KINDS)
 EVERY_FAULT: dict[str, dict[str, Any]] = {
     "s1": {"stuck": (PEN,), "faults": ((PAGE, "flood"), (BEETLE, "chatter"))},
@@ -162,6 +168,7 @@ def moments() -> dict[str, tuple[View, Instant, str]]:
         ),
         "fault-of-every-kind": (table(Phase.ATTRACT, seats(**EVERY_FAULT)), 6),
         "fault-not-saving": (table(Phase.ATTRACT, seats(), not_saving=True), 9),
+        "fault-journal-damaged": (table(Phase.ATTRACT, seats(), journal=(DAMAGED,)), 0),
         "fault-both": (table(Phase.ATTRACT, seats(s1={"stuck": (PEN, PAGE)}), not_saving=True), 3),
         "lobby-one": (table(Phase.LOBBY, seats(s2={"state": SeatState.TAKEN})), 0),
         "lobby-two": (table(Phase.LOBBY, lobby_two, until_s=10), 2.5),
@@ -443,10 +450,18 @@ def moments() -> dict[str, tuple[View, Instant, str]]:
         "attract-ki-no-link-turned": (attract, 43),
         "attract-ki-trouble": (attract, 12),
         "attract-ki-name": (attract, 8),
+        "attract-ki-mark": (attract, 0),
+        "attract-ki-mark-no-link": (attract, 5),
+        "attract-ki-mark-many-turned": (attract, 36),
+        "attract-ki-unknown": (attract, 13),
         "attract-ki-claim": (attract, 0),
         "attract-ki-claim-wide": (attract, 0),
         "fault-ki": (table(Phase.ATTRACT, seats(**EVERY_FAULT)), 6),
         "fault-ki-not-saving": (table(Phase.ATTRACT, seats(), not_saving=True), 9),
+        "fault-ki-journal-damaged": (
+            table(Phase.ATTRACT, ALL_STUCK, not_saving=True, journal=(DAMAGED,)),
+            3,
+        ),
         "lobby-ki-up": (lobby_one, 0),
         "lobby-ki-waiting": (lobby_one, 0),
         "lobby-ki-unknown": (lobby_one, 0),

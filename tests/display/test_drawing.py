@@ -13,7 +13,7 @@ from PIL import Image, ImageChops
 from heek.display import drawing, font, glyphs, table_top
 from heek.display.drawing import draw
 from heek.display.faces import ATTRACT_FRAMES, Attract, Look
-from heek.display.ki_mark import KiMark
+from heek.display.ki_mark import KiMark, Reach
 from heek.display.screens import screen
 from heek.kinds import KINDS, SEATS
 from heek.session.view import View
@@ -141,13 +141,18 @@ def test_sides_of_a_seat_are_told_apart() -> None:
                 assert y + bitmap.height <= 64
 
 
-@pytest.mark.parametrize("ki", [(), KI_WAITING.words])
-def test_attract_has_distinct_frames_that_spare_the_panel(ki: tuple[str, ...]) -> None:
+def attract(frame: int, table: str, ki: KiMark | None) -> Attract:
+    words, small = ((), None) if ki is None else (ki.words, ki.small)
+    return Attract(marks=(), frame=frame, table=table, ki=words, small_ki=small)
+
+
+@pytest.mark.parametrize("ki", [None, KI_WAITING])
+def test_attract_has_distinct_frames_that_spare_the_panel(ki: KiMark | None) -> None:
     """Proves that no dot is lit in more than three quarters of the attract loop."""
     lit = [0] * (128 * 64)
     pictures = set()
     for frame in range(ATTRACT_FRAMES):
-        picture = draw(Attract(marks=(), frame=frame, table="Table 1", ki=ki))
+        picture = draw(attract(frame, "Table 1", ki))
         pictures.add(picture.tobytes())
         pixels = picture.convert("L").tobytes()
         lit = [count + (pixel > 0) for count, pixel in zip(lit, pixels, strict=True)]
@@ -171,12 +176,12 @@ def _time_of(shown: list[Any]) -> float:
     return time.perf_counter() - start
 
 
-@pytest.mark.parametrize("ki", [(), KI_WAITING.words, KI_AWAY.words, KI_TROUBLED.words])
+@pytest.mark.parametrize("ki", [None, KI_WAITING, KI_AWAY, KI_TROUBLED, KiMark(Reach.DOWN, 1234)])
 @pytest.mark.parametrize("table", ["", "Table 1", "The Cavern of Ae'gura", "W" * 24])
 def test_attract_glyphs_never_touch_the_words(
-    table: str, ki: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    table: str, ki: KiMark | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Proves that in each frame a dark dot lies between the walking glyphs and the words."""
+    """Proves that in each frame a dark dot lies between the walking glyphs, the words and the KI's mark."""
     boxes: list[tuple[int, int, int, int]] = []
 
     def watched(_image: Image.Image, bitmap: Image.Image, middle: tuple[int, int]) -> None:
@@ -188,7 +193,8 @@ def test_attract_glyphs_never_touch_the_words(
     monkeypatch.setattr(drawing, "_centred", watched)
     for frame in range(ATTRACT_FRAMES):
         boxes.clear()
-        draw.__wrapped__(Attract(marks=(), frame=frame, table=table, ki=ki))
-        left, top, right, bottom = boxes.pop()
-        for x0, y0, x1, y1 in boxes:
+        draw.__wrapped__(attract(frame, table, ki))
+        said = boxes[len(KINDS) :]
+        assert len(said) == 1 + (ki is not None and frame % 15 < 11), "the KI has its words or its mark"
+        for (left, top, right, bottom), (x0, y0, x1, y1) in combinations(boxes, 2):
             assert x1 < left or x0 > right or y1 < top or y0 > bottom, frame

@@ -144,6 +144,17 @@ def test_every_state_with_room_says_it(view: View, mark: KiMark) -> None:
     assert mark.words in said or mark.small in said
 
 
+@pytest.mark.parametrize("mark", [KI_UP, KI_WAITING, KI_AWAY, KI_TROUBLED])
+@pytest.mark.parametrize("name", ["", "The Cavern of Ae'gura"])
+def test_a_free_table_always_says_it(mark: KiMark, name: str) -> None:
+    """Proves that in no second of attract the picture is the one that it would be with another KI."""
+    other = KiMark(Reach.UNKNOWN, 7)
+    for second in range(faces.ATTRACT_FRAMES):
+        at = T0 + second * SECOND
+        pictures = {draw(screen(ATTRACT, at, table=name, ki=ki)).tobytes() for ki in (mark, other, None)}
+        assert len(pictures) == 3, second
+
+
 def test_a_lobby_that_counts_keeps_its_tall_number() -> None:
     """Proves that the mark above it costs the lobby's countdown not a dot."""
     view = table(Phase.LOBBY, five(), until_s=10)

@@ -64,6 +64,7 @@ def only(case: Case, what: str, mark: Mark) -> Finding:
     return findings[what]
 
 
+@pytest.mark.fault("F065")
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_sound_board_is_sound(tmp_path: Path, name: str) -> None:
     """On a Pi 3, Zero 2, 4 and 5 with everything in place all is ok, and board, chip and bus are named."""
@@ -245,6 +246,12 @@ TROUBLES: dict[str, tuple[Change, str, Mark, str]] = {
         Mark.WRONG,
         "this start lies in the past",
     ),
+    "debugging was left on (F056)": (
+        with_parts(TABLE + '[log]\nlevel = "debug"\n'),
+        "system: log",
+        Mark.WARNING,
+        "log.level is debug, which wears out the card for nothing",
+    ),
     "a card that went read-only (F050)": (
         with_file("proc/mounts", "/dev/mmcblk0p2 / ext4 ro,noatime 0 0\n"),
         "system: state folder",
@@ -343,6 +350,7 @@ def _hwmon(root: Path) -> Case:
     return case
 
 
+@pytest.mark.fault("F037", "F046", "F049", "F050", "F056", "F058", "F064", "F065")
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_each_trouble_is_the_one_thing_that_is_not_fine(tmp_path: Path, trouble: str) -> None:
     """One thing taken away or broken: that line says so with a remedy, and no other line complains."""

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import heek
 
 PACKAGE = Path(heek.__file__).parent
@@ -104,11 +106,13 @@ def all_found() -> tuple[set[str], set[str]]:
     return reads, reckoning
 
 
+@pytest.mark.fault("F038")
 def test_wall_time_is_read_where_it_may_be() -> None:
     """Everything else gets its time from a `Clock`, which tests can step; and no excuse is out of use."""
     assert all_found()[0] == set(READS)
 
 
+@pytest.mark.fault("F038")
 def test_no_duration_is_built_from_wall_time() -> None:
     """Only the places named above reckon with it, each for its reason; and none is named in vain."""
     assert all_found()[1] == set(RECKONS)

@@ -50,13 +50,24 @@ SCRIPT: tuple[Batch, ...] = (
 """A short life of a table: both ways to commit, two matches won."""
 
 
-WITHOUT_KNOWN = "DROP TABLE known_as; DROP TABLE acknowledged; PRAGMA user_version = 4;"
-"""Turns a journal into one of the fourth schema."""
-WITHOUT_KI = WITHOUT_KNOWN + (
-    "DROP TABLE ki; DROP TABLE news; DROP TABLE voids; DROP TABLE names;"
-    "ALTER TABLE results DROP COLUMN key; ALTER TABLE outbox DROP COLUMN again; PRAGMA user_version = 3;"
+WITHOUT_KI = (
+    "DROP TABLE ki; DROP TABLE news; DROP TABLE voids; DROP TABLE names; DROP TABLE digests;"
+    "DROP TABLE known_as; DROP TABLE acknowledged;"
+    "ALTER TABLE results DROP COLUMN key; ALTER TABLE outbox DROP COLUMN again;"
+    "ALTER TABLE outbox DROP COLUMN signature; PRAGMA user_version = 3;"
 )
 """Turns a journal into one of the third schema."""
+
+WITHOUT_DIGESTS = (
+    "DROP TABLE digests; DROP TABLE known_as; DROP TABLE acknowledged;"
+    "ALTER TABLE outbox DROP COLUMN signature;"
+    "ALTER TABLE ki ADD COLUMN settled_count INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE ki ADD COLUMN settled_xor BLOB NOT NULL DEFAULT x'00';"
+    "ALTER TABLE ki ADD COLUMN offered_count INTEGER; ALTER TABLE ki ADD COLUMN offered_xor BLOB;"
+    "UPDATE ki SET settled_count = 2, settled_xor = x'0000000000000000000000000000000F';"
+    "PRAGMA user_version = 4;"
+)
+"""Turns a journal into one of the fourth schema, with two matches settled."""
 
 
 def assert_prefix(journal: KeptRecords, script: tuple[Batch, ...] = SCRIPT, least: int = 0) -> int:

@@ -54,6 +54,7 @@ def fill_up(disk: Path) -> Path:
     return hog
 
 
+@pytest.mark.fault("F049")
 def test_a_disk_that_is_really_full(small_disk: Path) -> None:
     """F049: no room for anything else: the table plays on, and all is written when there is room again."""
     clock = ManualClock()
@@ -77,6 +78,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
         assert journal.verify() == []
 
 
+@pytest.mark.fault("F046", "F049")
 def test_a_damaged_journal_on_a_full_disk(small_disk: Path) -> None:
     """F046 and F049 at once: the start says that there is no room, and the next one goes on."""
     folder = small_disk / "state"
@@ -96,6 +98,7 @@ def test_a_damaged_journal_on_a_full_disk(small_disk: Path) -> None:
         assert journal.verify() == []
 
 
+@pytest.mark.fault("F050")
 def test_a_disk_that_came_back_read_only(small_disk: Path) -> None:
     """F050: mounted read-only after errors, sound or damaged: the start says so, and changes nothing."""
     folder = small_disk / "state"
@@ -116,6 +119,7 @@ def test_a_disk_that_came_back_read_only(small_disk: Path) -> None:
         assert journal.verify() == []
 
 
+@pytest.mark.fault("F050")
 def test_a_folder_that_this_user_may_not_write(tmp_path: Path) -> None:
     """F050 as an ordinary user: with mode 555 nothing starts or changes, and the words say what to do."""
     folder = tmp_path / "state"
@@ -142,6 +146,7 @@ def test_a_folder_that_this_user_may_not_write(tmp_path: Path) -> None:
     assert not (folder / "damaged-1").exists()
 
 
+@pytest.mark.fault("F053")
 def test_a_reader_that_never_finishes_keeps_the_log_only_while_it_reads(folder: Path) -> None:
     """F053: pinned, the log grows and its size is told; let go, a checkpoint brings it back to its limit."""
     import sqlite3

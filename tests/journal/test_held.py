@@ -96,6 +96,7 @@ class Table:
         self.writer.retry().result()
 
 
+@pytest.mark.fault("F050")
 def test_results_go_out_of_memory_and_are_written_with_their_answers(folder: Path) -> None:
     """Two matches while nothing is saved: sent once, counted at once, in the file afterwards as answered."""
     table = Table(folder)
@@ -186,6 +187,7 @@ def test_without_held_results_an_answer_that_is_not_kept_is_an_error(folder: Pat
     assert table.journal.waiting() == 1
 
 
+@pytest.mark.fault("F050")
 def test_results_are_kept_up_to_a_number(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Past it the newest are given up, by name, and counted; the numbers of events stay without a gap."""
     table = Table(folder, most_results=3)

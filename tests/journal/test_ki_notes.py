@@ -16,7 +16,7 @@ from heek.errors import JournalError
 from heek.journal import Answered, Batch, Journal, News, Pin, Result, Synced, open_journal, read_journal
 from heek.journal.schema import FILE_NAME
 from heek.ki.sync import digest, with_match
-from tests.journal.scripts import WITHOUT_KI, WITHOUT_KNOWN, entry, label
+from tests.journal.scripts import WITHOUT_DIGESTS, WITHOUT_KI, entry, label
 
 KEY, OTHER_KEY = b"k" * 8, b"o" * 8
 PIN = Pin(b"S" * 32, "KI", "code")
@@ -154,6 +154,7 @@ def test_what_the_ki_accepts_in_an_offer_is_expected_of_it_at_the_end(journal: J
     assert journal.ki_notes(KEY).offered == with_match((7, b"y" * 16), uuid.UUID(MATCHES[0]).bytes)
 
 
+@pytest.mark.fault("F056")
 def test_what_says_nothing_new_writes_nothing(journal: Journal) -> None:
     """A table asks all day; the card hears of it when something has changed."""
     journal.pin_service(PIN, KEY)
@@ -236,7 +237,7 @@ def test_a_table_that_was_enrolled_under_the_fourth_schema_still_is(tmp_path: Pa
     with open_journal(tmp_path) as journal:
         journal.pin_service(PIN, KEY)
     db = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
-    db.executescript(WITHOUT_KNOWN)
+    db.executescript(WITHOUT_DIGESTS)
     db.close()
     with read_journal(tmp_path) as reader:
         assert (reader.is_known_as(KEY), reader.is_known_as(OTHER_KEY)) == (True, False)
@@ -289,6 +290,25 @@ def test_a_journal_of_the_third_schema_goes_on(tmp_path: Path) -> None:
         assert [(each.match, each.key) for each in journal.unbound(KEY, 9)] == [
             (match, None) for match in MATCHES[:2]
         ]
+        assert journal.verify() == []
+
+
+def test_a_journal_of_the_fourth_schema_goes_on(tmp_path: Path) -> None:
+    """What was settled of the digests moves to the key it is of; a reader finds it in either place."""
+    settled = (2, bytes([*[0] * 15, 15]))
+    with open_journal(tmp_path) as journal:
+        journal.pin_service(PIN, KEY)
+        play(journal, 0)
+    db = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    db.executescript(WITHOUT_DIGESTS)
+    db.close()
+    with read_journal(tmp_path) as reader:
+        assert (reader.pin(), reader.settled()) == (PIN, 2)
+    with open_journal(tmp_path) as journal:
+        notes = journal.ki_notes(KEY)
+        assert (notes.pin, notes.settled, notes.offered, notes.waiting) == (PIN, settled, None, 1)
+        assert journal.ki_notes(b"another!").settled == NOTHING
+        assert journal.settled() == 2
         assert journal.verify() == []
 
 

@@ -97,6 +97,7 @@ def test_a_reader_cannot_write(folder: Path) -> None:
         reader._db.execute("DELETE FROM events")
 
 
+@pytest.mark.fault("F053")
 def test_a_slow_reader_does_not_let_the_log_grow(folder: Path) -> None:
     """Half-read events hold no old state: the log can be carried over and starts anew."""
     with open_journal(folder) as journal:

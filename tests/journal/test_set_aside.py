@@ -54,6 +54,7 @@ def outcome(journal: Journal) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.fault("F046")
 @pytest.mark.parametrize("name", DAMAGES)
 def test_every_kind_of_damage(folder: Path, name: str) -> None:
     """The table starts; the damaged files lie aside byte for byte; what can be read came over, sound."""

@@ -159,6 +159,7 @@ def test_sync_commits_are_full_and_others_are_not(folder: Path) -> None:
         assert journal._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
+@pytest.mark.fault("F052")
 def test_the_journal_belongs_to_its_thread(folder: Path) -> None:
     """Another thread is refused, and the journal goes on working in its own."""
     caught: list[BaseException] = []
@@ -278,6 +279,7 @@ def test_another_program_holds_the_file(folder: Path) -> None:
     foreign.close()
 
 
+@pytest.mark.fault("F046")
 @pytest.mark.parametrize(
     "damage",
     [b"\0" * 4096, b"<html>Log in to the Wi-Fi</html>" * 200, b"SQLite format 3\0" + b"\xff" * 4080],
@@ -295,6 +297,7 @@ def test_a_file_that_is_no_database(folder: Path, damage: bytes) -> None:
     assert "is damaged" in refusal(folder)
 
 
+@pytest.mark.fault("F046")
 @pytest.mark.parametrize("damage", ["rubbish", "the page after it"])
 def test_one_bad_page_in_the_middle(folder: Path, damage: str) -> None:
     """A page of the history that was overwritten, even with a sound one, is found; nothing is changed."""
@@ -312,6 +315,7 @@ def test_one_bad_page_in_the_middle(folder: Path, damage: str) -> None:
     assert file.read_bytes() == data
 
 
+@pytest.mark.fault("F046")
 def test_an_emptied_or_removed_file_is_not_taken_for_a_new_one(folder: Path) -> None:
     """With the mark beside it a file that is empty, gone or without tables is refused, by name."""
     fill(folder)
@@ -370,6 +374,7 @@ def test_a_file_system_without_a_log_is_refused(folder: Path, monkeypatch: pytes
     assert "cannot keep a write-ahead log (journal mode delete)" in refusal(folder)
 
 
+@pytest.mark.fault("F050")
 def test_a_read_only_database_is_named(folder: Path) -> None:
     """A card that turned read-only gives an error that may pass, and nothing is half written."""
     with open_journal(folder) as journal:

@@ -45,6 +45,7 @@ class Card:
         self.journal._db.execute(f"PRAGMA query_only = {'ON' if failing else 'OFF'}")
 
 
+@pytest.mark.fault("F052")
 def test_the_same_code_on_a_thread_and_inline(folder: Path) -> None:
     """On a worker thread and inline alike everything is written, in order, and told so."""
     for name in ("thread", "inline"):
@@ -61,6 +62,40 @@ def test_the_same_code_on_a_thread_and_inline(folder: Path) -> None:
             assert writer.close().saving
         with read_journal(folder / name) as reader:
             assert_prefix(reader, least=len(SCRIPT))
+
+
+@pytest.mark.fault("F052")
+def test_a_thousand_matches_while_others_ask(folder: Path) -> None:
+    """F052: one writes, two ask all the while: a single thread has the file, each row is there once."""
+    failed: list[BaseException] = []
+    counted: list[int] = []
+    done = threading.Event()
+
+    def look(writer: JournalWriter) -> None:
+        try:
+            while not done.is_set():
+                counted.append(writer.ask(lambda journal: journal.waiting()).result())
+        except BaseException as error:
+            failed.append(error)
+
+    with ThreadPoolExecutor(max_workers=1) as threads:
+        writer = JournalWriter(folder, threads, ManualClock())
+        others = [threading.Thread(target=look, args=(writer,)) for _ in range(2)]
+        for each in others:
+            each.start()
+        try:
+            futures = [writer.submit(batch(n, 1, n, match=f"m-{n}")) for n in range(1, 1001)]
+            assert [each.result() for each in futures] == [Written(n) for n in range(1, 1001)]
+        finally:
+            done.set()
+            for each in others:
+                each.join()
+        assert writer.close().saving
+    assert failed == []
+    assert counted == sorted(counted)
+    with read_journal(folder) as journal:
+        assert [each.match for each in journal.results()] == [f"m-{n}" for n in range(1, 1001)]
+        assert journal.verify() == []
 
 
 def test_an_inline_call_is_finished_when_it_returns() -> None:
@@ -189,6 +224,7 @@ def test_a_commit_that_only_seemed_to_fail_is_not_written_twice(
     card.writer.close()
 
 
+@pytest.mark.fault("F050")
 def test_memory_is_bounded_and_numbers_and_results_survive(folder: Path) -> None:
     """Past the limit bodies are given up, but no number, no result and not the newest state."""
     card = Card(folder, limit=4)
@@ -245,6 +281,7 @@ def test_abandoning_loses_what_is_in_memory_alone(folder: Path) -> None:
         assert assert_prefix(journal) == 1
 
 
+@pytest.mark.fault("F049")
 def test_a_full_disk(folder: Path) -> None:
     """When the file may not grow the table plays on, and all of it is written once there is room."""
 
@@ -269,6 +306,7 @@ def test_a_full_disk(folder: Path) -> None:
         assert assert_prefix(journal) == len(SCRIPT)
 
 
+@pytest.mark.fault("F049")
 def test_a_disk_that_is_full_already_at_the_start(folder: Path) -> None:
     """With a journal there and no room at all the opening works or says that space is missing."""
     open_journal(folder).close()

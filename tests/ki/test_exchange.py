@@ -128,6 +128,7 @@ def test_a_late_end_is_found() -> None:
     assert conversation.run_until(lambda: conversation.open) <= LONGEST_CALL
 
 
+@pytest.mark.fault("F068")
 def test_a_peer_that_boots_for_three_seconds() -> None:
     """What is lost while the peer starts costs nothing but time: HELLO is repeated until it is answered."""
     conversation = Conversation(perfect)
@@ -754,6 +755,7 @@ def test_a_restart_at_every_step(both: bool) -> None:
     assert step >= 12, "it was tried at many of them"
 
 
+@pytest.mark.fault("F067")
 def test_half_a_frame_a_pause_and_the_rest() -> None:
     """A frame that comes in two halves half a second apart is one message, once, and never half of one."""
     exchange = one_end()
@@ -768,6 +770,7 @@ def test_half_a_frame_a_pause_and_the_rest() -> None:
     assert exchange.counters.duplicates == len(coded) - 2
 
 
+@pytest.mark.fault("F067")
 def test_glued_frames_and_boot_text_between_them() -> None:
     """Three frames in one write are three messages; half a frame and boot text cost the half alone."""
     exchange = one_end()

@@ -137,6 +137,7 @@ def test_the_longest_frame_is_as_long_as_we_say() -> None:
     assert len(wire) == LONGEST_CODED + 2
 
 
+@pytest.mark.fault("F067")
 @given(st.lists(frames, max_size=5), st.data())
 def test_pieces_make_no_difference(sent: list[Frame], data: st.DataObject) -> None:
     """Frames come out the same however the line cuts and glues their bytes."""
@@ -162,6 +163,7 @@ def test_any_bytes_give_frames_or_counts(pieces: list[bytes]) -> None:
     assert decoder.counters.invalid_bytes + decoder.held + taken == written
 
 
+@pytest.mark.fault("F064")
 @given(frames, st.data())
 def test_damage_is_noticed(frame: Frame, data: st.DataObject) -> None:
     """A frame with up to three flipped bits gives no frame, and the next one is found all the same."""
@@ -175,6 +177,7 @@ def test_damage_is_noticed(frame: Frame, data: st.DataObject) -> None:
     assert decoder.counters.invalid_bytes > 0
 
 
+@pytest.mark.fault("F067")
 def test_a_line_without_end_is_not_kept() -> None:
     """A megabyte without a zero is counted and thrown away; after the next zero all is well."""
     decoder = FrameDecoder()
@@ -187,6 +190,7 @@ def test_a_line_without_end_is_not_kept() -> None:
     assert decoder.counters.invalid_bytes == 1000 * 1050
 
 
+@pytest.mark.fault("F064")
 def test_a_banner_inside_a_frame_costs_that_frame_alone() -> None:
     """A login prompt that breaks into a frame spoils it, and not the ones before and behind."""
     first, second, third = (Frame(16, seq=seq, payload=b"x" * 50) for seq in (1, 2, 3))

@@ -105,9 +105,12 @@ def test_golden_questions_how_things_stand(vector: dict[str, Any]) -> None:
     assert sync.encode_question(question, TABLE_SEED) == data
     assert sync.is_from(signed, signature, TABLE)
     assert question == sync.SyncQuestion(
-        **{key: each for key, each in value.items() if key not in ("v", "sig", "holds", "players")},
+        **{
+            key: each for key, each in value.items() if key not in ("v", "sig", "holds", "players", "formers")
+        },
         holds=tuple(value["holds"]),
         players=tuple(value["players"]),
+        formers=tuple(value["formers"]),
     )
 
 
@@ -123,6 +126,8 @@ def test_golden_answers_how_things_stand(vector: dict[str, Any]) -> None:
     assert (answer.mark, answer.now_s, answer.newest) == (value["mark"], value["now_s"], value["newest"])
     assert [[each.number, each.kind, each.fields, each.mark] for each in answer.news] == value["news"]
     assert answer.after == value["after"]
+    held = [None if each is None else list(each) for each in answer.formers.values()]
+    assert (list(answer.formers), held) == (list(question.formers), value["formers"])
 
 
 @SIGNED

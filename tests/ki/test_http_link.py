@@ -99,6 +99,7 @@ def test_what_to_do_depends_on_what_answered(serving: Serving, status: str, word
     assert words in str(error)
 
 
+@pytest.mark.fault("F070")
 @pytest.mark.parametrize(
     "reply",
     [
@@ -123,6 +124,7 @@ def test_a_portal_is_not_the_ki(serving: Serving, reply: bytes) -> None:
     assert len(server.heard) == 1
 
 
+@pytest.mark.fault("F076")
 def test_retry_after_is_told(serving: Serving) -> None:
     """Seconds, or a date relative to the answer's own; an hour at most, and nonsense is nothing (F076)."""
     for text, expected in (
@@ -154,6 +156,7 @@ def status_of(url: str, clock: ManualClock) -> LinkStatus:
     return asyncio.run(run())
 
 
+@pytest.mark.fault("F073")
 @pytest.mark.parametrize(
     ("wall_s", "words"),
     [
@@ -180,6 +183,7 @@ def test_a_clock_that_is_as_right_as_can_be_told_is_not_behind(serving: Serving)
         assert status_of(server.url, ManualClock(wall_s=wall_s)).counters["clock_behind_s"] == behind
 
 
+@pytest.mark.fault("F073")
 def test_a_refusal_by_a_wrong_clock_is_no_bad_key(serving: Serving) -> None:
     """A 401 of who looks at clocks is named with the clock's error; it settles nothing (F073)."""
     reply = answer(b"skew", "401 Unauthorized", "text/plain", f"Date: {NOON}\r\n")
@@ -190,6 +194,7 @@ def test_a_refusal_by_a_wrong_clock_is_no_bad_key(serving: Serving) -> None:
     assert status.text.endswith("(this clock is 10 min behind the KI's)")
 
 
+@pytest.mark.fault("F074")
 def test_a_server_that_says_nothing_is_given_up(serving: Serving) -> None:
     """The deadline ends it, and the next question goes out on a new connection."""
     server = serving(lambda server, _: server.wait(1.0) and None)
@@ -200,6 +205,7 @@ def test_a_server_that_says_nothing_is_given_up(serving: Serving) -> None:
     assert time.monotonic() - began < 3
 
 
+@pytest.mark.fault("F074")
 def test_a_slow_drip_is_given_up(serving: Serving) -> None:
     """A byte now and then is no answer: the deadline is for the whole, not for each read."""
 
@@ -214,6 +220,7 @@ def test_a_slow_drip_is_given_up(serving: Serving) -> None:
     assert time.monotonic() - began < 3
 
 
+@pytest.mark.fault("F074")
 def test_an_answer_without_end_is_cut(serving: Serving) -> None:
     """Two hundred megabytes are not read: a mebibyte is enough to see that this is not the KI."""
     sent = [0]
@@ -296,6 +303,7 @@ def asked_in_turn(url: str, *before: Callable[[], None], deadline_s: float = 5.0
     return asyncio.run(run())
 
 
+@pytest.mark.fault("F071")
 def test_a_resolver_that_comes_late_is_used_as_soon_as_it_is_there(serving: Serving, names: Names) -> None:
     """Made without any resolver, a link works as soon as there is one, and when that has died (F071)."""
     server = serving(lambda _, connection: connection.sendall(answer()))
@@ -313,6 +321,7 @@ def test_a_resolver_that_comes_late_is_used_as_soon_as_it_is_there(serving: Serv
     assert names.asked == 3
 
 
+@pytest.mark.fault("F071")
 def test_an_address_that_is_nowhere_is_not_this_machine(serving: Serving, names: Names) -> None:
     """A filter that answers 0.0.0.0 does not send the table's results to whatever listens here (F071)."""
     server = serving(lambda _, connection: connection.sendall(answer()))
@@ -339,6 +348,7 @@ def black_hole() -> Iterator[int]:
         each.close()
 
 
+@pytest.mark.fault("F080")
 def test_a_black_hole_behind_one_address_does_not_eat_the_deadline(
     serving: Serving, names: Names, black_hole: int
 ) -> None:
@@ -354,6 +364,7 @@ def test_a_black_hole_behind_one_address_does_not_eat_the_deadline(
     assert "did not answer within 0.3 s" in str(error)
 
 
+@pytest.mark.fault("F071")
 def test_a_name_server_that_does_not_answer_holds_nobody_up(names: Names) -> None:
     """Each question ends at its deadline, and those that follow soon begin no look-up more (F071)."""
     back = threading.Event()
@@ -369,6 +380,7 @@ def test_a_name_server_that_does_not_answer_holds_nobody_up(names: Names) -> Non
     back.set()
 
 
+@pytest.mark.fault("F071")
 def test_what_was_found_late_serves_the_next_question(serving: Serving, names: Names) -> None:
     """A look-up that outlasts the deadline is not thrown away (F071: a name server that takes its time)."""
     server = serving(lambda _, connection: connection.sendall(answer()))
@@ -411,6 +423,7 @@ asyncio.run(run())
 """
 
 
+@pytest.mark.fault("F071", "F074")
 def test_a_resolver_that_hangs_does_not_hold_up_the_end_of_the_program() -> None:
     """The process ends although a look-up of its own has not come back (F074)."""
     done = subprocess.run(

@@ -79,6 +79,7 @@ def test_another_key_gets_not_a_byte(serving: Callable[..., Server]) -> None:
     assert (server.met, server.heard) == (1, [])
 
 
+@pytest.mark.fault("F070")
 @pytest.mark.parametrize("pinned", [PINNED, None])
 def test_a_portals_certificate_gets_not_a_byte(
     serving: Callable[..., Server], tmp_path: Path, pinned: bytes | None
@@ -152,6 +153,7 @@ def test_older_tls_and_none_at_all_are_named(serving: Callable[..., Server]) -> 
         thread.join(10)
 
 
+@pytest.mark.fault("F074")
 def test_a_handshake_that_never_ends_is_given_up() -> None:
     """Who takes the connection and says nothing is given up at the deadline (F074)."""
     with socket.create_server(("127.0.0.1", 0)) as mute:

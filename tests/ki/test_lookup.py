@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ ADDRESSES = st.builds(
 )
 
 
+@pytest.mark.fault("F080")
 @given(st.lists(ADDRESSES, max_size=20), ADDRESSES | st.none())
 def test_addresses_are_tried_by_turns_the_proven_one_first(
     found: list[Address], worked: Address | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def test_a_result_goes_at_once_when_all_is_well() -> None:
     assert (box.due(), box.waiting) == (4 * SECOND, 7)
 
 
+@pytest.mark.fault("F076")
 def test_pauses_double_up_to_a_ceiling_and_a_success_ends_them() -> None:
     """1, 2, 4 … 120 s at the most, half of it at the least; then from the beginning."""
     for chance, share in ((1.0, 1.0), (0.0, 0.5)):

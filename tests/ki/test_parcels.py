@@ -57,6 +57,22 @@ def test_without_an_answer_the_link_is_asked_before_a_record_is_blamed() -> None
     assert (list(parcels.passed), parcels.suspects, parcels.due_now(7)) == (["first"], False, ["first"])
 
 
+def test_a_record_that_a_ki_falls_over_is_tried_ever_more_rarely() -> None:
+    """At once, since an answer may have been lost, then after 2 s … a minute; never given up."""
+    parcels, now, pauses = Parcels(100), 0, []
+    for _ in range(8):
+        parcels.failed(["bad"], now, refused=False)
+        parcels.answered()
+        parcels.failed(["bad"], now, refused=False)
+        due = parcels.due()
+        assert due is not None
+        assert parcels.due_now(due) == ["bad"]
+        assert due == now or parcels.due_now(due - 1) == []
+        pauses.append((due - now) // SECOND)
+        now = due
+    assert pauses == [0, 2, 4, 8, 16, 32, 60, 60]
+
+
 def test_those_without_an_answer_are_tried_together_and_in_turn() -> None:
     """As many as a request holds; who fails again goes to the end, a refused one goes alone."""
     parcels = Parcels(2)

@@ -58,6 +58,7 @@ class Nobody(Link):
 # One name for two adapters
 
 
+@pytest.mark.fault("F058")
 def test_the_name_leads_to_another_device_first(tmp_path: Path) -> None:
     """A device of another protocol under our name is quoted and told nothing; the right one is found."""
 
@@ -91,6 +92,7 @@ def test_the_name_leads_to_another_device_first(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.fault("F058")
 def test_two_tables_on_one_cable(caplog: pytest.LogCaptureFixture) -> None:
     """Where the other end is a table too, both say so with its name, once, and send no result."""
 
@@ -143,6 +145,7 @@ async def _ask_until_answered(link: SerialLink, body: bytes) -> bytes:
 # The cable is pulled
 
 
+@pytest.mark.fault("F059")
 @pytest.mark.parametrize("at", [0, 1, 2, 5])
 def test_the_device_vanishes_in_mid_write(tmp_path: Path, at: int) -> None:
     """Pulled while a long question is being written, the link says so once and goes on with the next port."""
@@ -168,6 +171,7 @@ def test_the_device_vanishes_in_mid_write(tmp_path: Path, at: int) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.fault("F059")
 @pytest.mark.parametrize("method", ["read", "write"])
 def test_every_error_of_a_vanished_port_is_the_same_outage(
     method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -198,6 +202,7 @@ def test_every_error_of_a_vanished_port_is_the_same_outage(
     assert sum("went away" in each for each in ours) == 1
 
 
+@pytest.mark.fault("F059", "F061")
 @pytest.mark.parametrize("what", ["close", "open"])
 def test_a_driver_that_never_comes_back(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A port that hangs in closing or in opening holds up neither the loop nor the end of the link."""
@@ -236,6 +241,7 @@ def test_a_driver_that_never_comes_back(what: str, monkeypatch: pytest.MonkeyPat
 # Writes
 
 
+@pytest.mark.fault("F062")
 def test_a_full_port_takes_nothing_at_once() -> None:
     """A hundred writes to a port that is full come back at once and say that they wrote nothing."""
     with stuffed_terminal() as name:
@@ -252,6 +258,7 @@ def test_a_full_port_takes_nothing_at_once() -> None:
             port.close()
 
 
+@pytest.mark.fault("F061")
 def test_a_gateway_whose_port_takes_nothing_ends_when_it_is_told_to() -> None:
     """SIGTERM ends the process within its time though a port of it is full and nobody reads there."""
     with stuffed_terminal() as port:
@@ -271,6 +278,7 @@ def test_a_gateway_whose_port_takes_nothing_ends_when_it_is_told_to() -> None:
 # What else talks
 
 
+@pytest.mark.fault("F064")
 def test_a_console_speaks_in_the_middle_of_frames() -> None:
     """A login prompt and a kernel's last words within our frames cost time, and no byte of a question."""
 
@@ -341,6 +349,7 @@ def test_it_is_logged_once_though_what_is_said_changes(caplog: pytest.LogCapture
     assert sum("something else talks" in each.getMessage() for each in caplog.records) == 1
 
 
+@pytest.mark.fault("F065")
 def test_sending_works_and_receiving_does_not() -> None:
     """On a line of one direction the deaf end says that nothing comes, the other that it is not heard."""
 
@@ -398,6 +407,7 @@ asyncio.run(run(sys.argv[1]))
 """Says how the link stands, as a user who is not root: root may open everything."""
 
 
+@pytest.mark.fault("F064")
 def test_the_right_to_the_port_is_lost_while_it_is_open() -> None:
     """When a login hangs the port up and takes its rights away, that is told as such, with the console."""
     with tempfile.TemporaryDirectory() as folder, a_terminal() as (_, taken):
@@ -438,6 +448,7 @@ def _until_told(line: Callable[[], str], words: str) -> list[str]:
 # Opening resets the peer
 
 
+@pytest.mark.fault("F068")
 def test_a_peer_that_resets_when_its_port_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deaf for 2.5 s, then a banner, then there: nothing is delivered before, and the port is opened once."""
     opened: list[str] = []

@@ -220,6 +220,7 @@ def test_nobody_at_the_other_end(caplog: pytest.LogCaptureFixture) -> None:
     assert len(caplog.records) == 1
 
 
+@pytest.mark.fault("F064")
 def test_a_login_console_on_the_line(caplog: pytest.LogCaptureFixture) -> None:
     """A console that talks and echoes is named, once, and a KI's end that comes after it is found."""
 
@@ -325,6 +326,7 @@ def test_nothing_but_frames_is_written() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.fault("F061")
 def test_flow_control_bytes_are_bytes() -> None:
     """XOFF, interrupt and the like are carried as what they are, in both directions."""
 
@@ -341,6 +343,7 @@ def test_flow_control_bytes_are_bytes() -> None:
 # The port
 
 
+@pytest.mark.fault("F065")
 def test_a_port_that_is_not_there_yet(tmp_path: Path) -> None:
     """A missing port is named, asked for again, and used when it is there; no restart is needed."""
 
@@ -368,6 +371,7 @@ def test_a_port_that_is_not_there_yet(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.fault("F059")
 def test_a_port_that_goes_and_comes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """When the adapter is pulled the question fails at once, one line says so, and a new one is used."""
     name = tmp_path / "serial0"
@@ -422,6 +426,7 @@ def test_a_second_opener_is_refused() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.fault("F061")
 def test_a_peer_that_never_reads() -> None:
     """A port that takes nothing holds up neither loop nor exit; it is opened anew, and then works."""
 
@@ -532,6 +537,7 @@ def test_a_baud_rate_that_no_port_has() -> None:
         open_port(port, -5)
 
 
+@pytest.mark.fault("F058")
 @pytest.mark.parametrize(
     ("name", "advised"),
     [

@@ -24,7 +24,7 @@ from heek.ki.numbers import ki_number
 from heek.ki.record import Record, decode_record, record_hash
 from heek.ki.sync import ERASED, NAMED, NO_MARK, RESTORED, VOIDED, SyncAnswer
 from heek.ranking.accounts import mend_standings, points_of, standings_add_up
-from heek.ranking.board import board, match_page, player_page
+from heek.ranking.board import board, last_matches, match_page, player_page
 from heek.ranking.ledger import Ledger
 from heek.ranking.names import names_for
 from heek.ranking.operator_requests import Act, Erase, Rename, Restore, Void
@@ -83,6 +83,35 @@ def test_a_void_takes_back_what_a_match_moved(ledger: Ledger, store: Store, tabl
         f"match {first.match_id} counts again"
     )
     assert points(store, ANN, BEN) == {ANN: 100, BEN: 100}
+
+
+@pytest.mark.fault("F055")
+def test_a_clock_that_is_set_back_makes_no_ruling_an_earlier_one(store: Store) -> None:
+    """F055: void at 12:01, the clock back to 11:50, restore, another match: the last word counts."""
+    wall = [1_764_504_000.0]
+    ledger = Ledger(store, lambda: wall[0])
+    table = known(ledger, 1)
+    first = table.record({ANN: 1, BEN: 1}, ANN)
+    take(ledger, table.seal(first))
+    wall[0] += 60
+    ledger.act(Void(first.match, WHY), "operator")
+    wall[0] -= 660
+    ledger.act(Restore(first.match, "it was right"), "operator")
+    second = table.record({ANN: 1, BEN: 1}, ANN)
+    take(ledger, table.seal(second))
+    # By the standings, and by the ledger that they are built from anew.
+    assert points(store, ANN, BEN) == {ANN: 102, BEN: 98}
+    assert [(number, kind) for number, kind, _ in told(ledger, table)] == [(1, VOIDED), (2, RESTORED)]
+    with store.reader.begin() as connection:
+        shown = player_page(connection, ANN)
+        listed = [each.match for each in last_matches(connection)]
+    assert listed == [second.match_id, first.match_id]
+    assert shown is not None
+    changes = [(each.played.match, each.ruling and each.ruling.voids) for each in shown.changes]
+    assert changes == [
+        (second.match_id, None), (first.match_id, False), (first.match_id, True), (first.match_id, None)
+    ]  # fmt: skip
+    assert [each.total for each in shown.changes] == [102, 101, 100, 101]
 
 
 @pytest.mark.parametrize(

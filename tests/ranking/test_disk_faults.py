@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import signal
+import socket
 import sqlite3
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from heek.ranking.ledger import Ledger
 from heek.ranking.store import Store, open_store
 from tests.journal.scripts import in_child
 from tests.ranking.records import ANN, BEN, FakeTable, body
+from tests.ranking.service import RunningKi, until
 
 
 def pragma(store: Store, text: str) -> None:
@@ -31,6 +34,7 @@ def refusal(ledger: Ledger, sent: bytes, caplog: pytest.LogCaptureFixture) -> st
     return line
 
 
+@pytest.mark.fault("F049", "F050")
 @pytest.mark.parametrize(
     ("breaks", "heals", "words"),
     [
@@ -63,6 +67,7 @@ def test_nothing_is_answered_that_is_not_kept(
     assert answer.holds[0] == 101
 
 
+@pytest.mark.fault("F049")
 def test_a_file_that_may_not_grow(
     ledger: Ledger, store: Store, table: FakeTable, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -96,6 +101,7 @@ def test_another_program_holds_the_ledger(
     assert ledger.ingest(sent)[0].holds[0] == 1
 
 
+@pytest.mark.fault("F046")
 def test_a_page_that_breaks_while_the_ki_runs(
     ledger: Ledger, store: Store, table: FakeTable, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -114,6 +120,27 @@ def test_a_page_that_breaks_while_the_ki_runs(
     assert "it is damaged or no ledger; move it away and bring back a copy" in said
 
 
+@pytest.mark.fault("F053")
+def test_pages_that_nobody_takes_away_do_not_let_the_log_grow(tmp_path: Path) -> None:
+    """F053: eight clients ask for pages and never read them, many results are written, the log is as ever."""
+    table = FakeTable()
+    with RunningKi(tmp_path) as ki, contextlib.ExitStack() as stalled:
+        ki.introduce(table)
+        ki.report(table.sealed({ANN: 1, BEN: 1}, BEN))
+        for _ in range(8):
+            client = stalled.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            client.connect(("127.0.0.1", ki.port))
+            client.sendall(b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % ki.host.encode())
+        until(lambda: ki.get("/").status == 200, "the pages are made")
+        for _ in range(100):
+            batch = [table.sealed({None: 0, ANN: 0}, ANN, rated=False) for _ in range(5)]
+            assert {each[0] for each in ki.report(*batch)["answers"]} == {"accepted"}
+        log = ki.database.with_name("ki.sqlite3-wal")
+        assert log.stat().st_size < 6 << 20
+
+
+@pytest.mark.fault("F046")
 def test_an_emptied_ledger_whose_log_is_there_is_refused(tmp_path: Path) -> None:
     """F046: SQLite would delete the log of an empty file, and with it what may be saved by hand."""
     file = tmp_path / "ki.sqlite3"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import tempfile
+import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -20,11 +22,11 @@ from heek.ki import cbor
 from heek.ki.answers import BatchAnswer, read_introduction
 from heek.ki.envelope import Envelope
 from heek.ki.numbers import ki_number
-from heek.ki.record import decode_record, encode_record
+from heek.ki.record import RecordTime, decode_record, encode_record
 from heek.kinds import Seat
 from heek.ranking import ingest
 from heek.ranking.accounts import mend_standings, standings_add_up
-from heek.ranking.board import board, player_page
+from heek.ranking.board import board, last_matches, player_page
 from heek.ranking.ledger import Ledger
 from heek.ranking.schema import matches, records, set_aside, transfers
 from heek.ranking.store import Store, open_store
@@ -255,6 +257,43 @@ def test_under_award_points_are_made(ledger: Ledger, store: Store, table: FakeTa
     """On an award board the winner gains and nobody pays."""
     take(ledger, table.sealed({ANN: 1, BEN: 1, CLEO: 2}, ANN, economy="award"))
     assert totals(store) == {ANN: 103, BEN: 100, CLEO: 100}
+
+
+def at_ten(table: FakeTable, winner: str) -> Envelope:
+    """A match of Ann's and Ben's that ended at 2025-11-30T10:00:00Z, on any table."""
+    ended = RecordTime("boot-of-the-tests", 1000, 61_000, 1_764_496_800, "ntp")
+    return table.sealed({ANN: 1, BEN: 1}, winner, t=ended)
+
+
+@pytest.mark.fault("F044")
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_matches_at_the_very_same_time_are_matches_of_their_own(tmp_path: Path, order: Sequence[int]) -> None:
+    """F044: two tables, and one twice, end in one second: each counts once, and their order is defined."""
+    one, other = FakeTable(1), FakeTable(2, "Table 2")
+    sent = [at_ten(one, ANN), at_ten(one, BEN), at_ten(other, ANN)]
+    came = [decode_record(sent[each].record).match for each in order]
+    store = open_store(tmp_path / "ki.sqlite3")
+    ledger = Ledger(store, lambda: 1_900_000_000.0)
+    for each in (one, other):
+        ledger.introduce(*read_introduction(each.introduction()))
+    for each in order:
+        assert verdicts(take(ledger, sent[each])) == ["accepted"]
+    again = take(ledger, *sent)
+    assert verdicts(again) == ["duplicate"] * 3
+    assert (again.holds, again.points) == ((2, xor([decode_record(each.record).match for each in sent[:2]])),
+        {ANN: 101, BEN: 99})  # fmt: skip
+    for _ in range(2):
+        # The order is that of the ledger, the newest first, also after a restart.
+        with store.reader.begin() as connection:
+            shown = player_page(connection, ANN)
+            listed = [uuid.UUID(each.match).bytes for each in last_matches(connection)]
+        assert shown is not None
+        assert listed == came[::-1]
+        assert [uuid.UUID(each.played.match).bytes for each in shown.changes] == came[::-1]
+        assert shown.total == shown.changes[0].total == 101
+        store.close()
+        store = open_store(tmp_path / "ki.sqlite3")
+    store.close()
 
 
 def test_set_aside_is_bounded(

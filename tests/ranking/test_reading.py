@@ -138,6 +138,7 @@ def test_a_match_can_be_replayed(played: tuple[RunningKi, FakeTable]) -> None:
     assert "17 March 2030, 17:46 UTC" in page.plain
 
 
+@pytest.mark.fault("F037")
 def test_a_clock_that_was_not_set_is_not_shown(ki: RunningKi) -> None:
     """The time of a table whose clock nobody has set is on no page."""
     table = FakeTable()

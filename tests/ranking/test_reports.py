@@ -236,6 +236,7 @@ def test_too_many_at_once_are_told_to_wait(shared: RunningKi, monkeypatch: pytes
     until(lambda: shared.post("/v1/records", body()).status == 200, "free again")
 
 
+@pytest.mark.fault("F052")
 def test_tables_may_report_at_once(ki: RunningKi) -> None:
     """Tables that report at the same moment are all answered, and nothing is lost or doubled."""
     tables = [FakeTable(at, f"Table {at}") for at in range(8)]

@@ -84,6 +84,7 @@ def test_another_programs_file_is_refused(tmp_path: Path) -> None:
     assert "another program's data base" in refused(file)
 
 
+@pytest.mark.fault("F046")
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     """What is no data base, or one that was cut, is refused with what to do."""
     file = tmp_path / "ki.sqlite3"
@@ -119,6 +120,7 @@ def test_a_half_made_file_is_made_whole(tmp_path: Path) -> None:
     open_store(file).close()
 
 
+@pytest.mark.fault("F046")
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "empty"])
 def test_a_ledger_that_was_there_is_missed(tmp_path: Path, gone: bool) -> None:
     """Vanished or emptied: refused with what to do, nothing made; without its marker it begins anew."""

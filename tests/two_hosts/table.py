@@ -48,7 +48,7 @@ async def main(state_dir: Path, url: str) -> None:
         told = {"state": status.state, "waiting": status.waiting, "why": status.reason}
         say(told | {"link": link.status().text, "claim": status.claim, "service": status.service})
 
-    who = Reporter(journal, key, "Table 1", clock, lambda *_: None, incarnation, boot)
+    who = Reporter(journal, key, "Table 1", clock, lambda *_: None, chain.bind, incarnation, boot)
     reporting = Reporting(who, link, "http", most_bytes=100_000, on_change=changed)
 
     def won() -> None:

@@ -160,6 +160,7 @@ def url(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.fault("F074", "F079")
 def test_a_cable_that_is_cut_swallows_and_is_slow(hosts: TwoHosts, ki: Ki, tmp_path: Path, url: str) -> None:
     """Unplugged, swallowing all in the middle of a connection, as slow as a modem: all arrives, once each."""
     table = Table(hosts, tmp_path / "table", url)
@@ -184,6 +185,7 @@ def test_a_cable_that_is_cut_swallows_and_is_slow(hosts: TwoHosts, ki: Ki, tmp_p
     assert sorted(ki.matches()) == sorted(won)
 
 
+@pytest.mark.fault("F070")
 def test_a_portal_before_the_ki(hosts: TwoHosts, ki: Ki, tmp_path: Path, url: str) -> None:
     """A login page in the KI's place takes nothing off the table's hands, with TLS and without (F070)."""
     secret = ec.generate_private_key(ec.SECP256R1())
@@ -206,6 +208,7 @@ def test_a_portal_before_the_ki(hosts: TwoHosts, ki: Ki, tmp_path: Path, url: st
     assert sorted(ki.matches()) == sorted(won)
 
 
+@pytest.mark.fault("F071", "F080")
 def test_names_that_come_late_go_away_and_lead_nowhere(hosts: TwoHosts, ki: Ki, tmp_path: Path) -> None:
     """No resolver at the start, a dead one later, a black hole before the right address (F071, F080)."""
     hosts.resolver(there=False)

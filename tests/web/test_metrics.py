@@ -27,6 +27,7 @@ def test_the_endpoint() -> None:
         )
         assert answer.headers["cache-control"] == "no-cache"
         assert read_exposition(answer.body.decode()) == {
+            "heek_journal_faults": 0,
             "heek_ki_link": 1,
             "heek_ki_waiting": 3,
             "heek_link_up": 0,
@@ -34,6 +35,7 @@ def test_the_endpoint() -> None:
         now[0] = SERIAL
         told = read_exposition(served.browser().get("/metrics").body.decode())
     assert told == {
+        "heek_journal_faults": 0,
         "heek_ki_link": 1,
         "heek_ki_waiting": 3,
         "heek_ki_up": 1,
@@ -50,7 +52,8 @@ def test_the_endpoint() -> None:
 def test_the_form() -> None:
     """Each sample has its help and its type before it: counts are counters, measures are gauges."""
     lines = exposition(SERIAL).decode().splitlines()
-    assert lines[:3] == [
+    assert lines[2] == "heek_journal_faults 0"
+    assert lines[3:6] == [
         "# HELP heek_ki_link The link that is configured, by its label.",
         "# TYPE heek_ki_link gauge",
         'heek_ki_link{link="serial"} 1',
@@ -84,9 +87,12 @@ def test_every_counter_of_the_serial_line_is_there_by_words() -> None:
 
 
 def test_a_table_without_a_link_says_so() -> None:
-    """Without a link there is nothing to count; one without the door has no such endpoint."""
+    """Without a link there is nothing of it to count; one without the door has no such endpoint."""
     with serving(ki_figures=KiFigures) as served:
-        assert read_exposition(served.browser().get("/metrics").body.decode()) == {"heek_ki_link": 1}
+        assert read_exposition(served.browser().get("/metrics").body.decode()) == {
+            "heek_journal_faults": 0,
+            "heek_ki_link": 1,
+        }
     with serving() as served:
         assert served.browser().get("/metrics").status == 404
 

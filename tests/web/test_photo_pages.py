@@ -17,9 +17,10 @@ from heek.cli.photo_finishes import ReplayedMatches
 from heek.errors import RecordingError
 from heek.simulator.runner import simulate
 from heek.simulator.story import read
-from heek.web.app import MOST_PHOTOS
+from heek.web.app import MOST_PHOTOS, UNREAD
 from heek.web.photo_pages import DrawnMatch, ShownMatch
-from tests.web.serving import serving, until
+from tests.journal.damage import overwrite, root, without_log
+from tests.web.serving import serving, state, until
 
 STORY = Path(__file__).parents[1] / "photo_finish" / "round.jsonl"
 CONTROLLER = Path(__file__).parents[2] / "controller"
@@ -80,6 +81,35 @@ def test_a_match_of_which_the_journal_tells_otherwise(
             shown = served.browser().get(path)
             assert shown.status == 200
             assert "Not what the journal tells: its event " in shown.body.decode()
+    photos.close()
+
+
+@pytest.mark.fault("F047")
+def test_a_history_that_is_damaged_is_told_and_the_table_goes_on(
+    played: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """F047: the list says in plain words what is wrong, monitor and log too; all else is answered as ever."""
+    for name in ("journal.sqlite3", "journal.kept"):
+        shutil.copy(played / name, tmp_path)
+    without_log(tmp_path)
+    sound = (tmp_path / "journal.sqlite3").read_bytes()
+    overwrite(tmp_path, root(tmp_path, "recordings"))
+    photos = ReplayedMatches(tmp_path)
+    with serving(photo_finishes=photos) as served:
+        browser = served.browser()
+        served.server.publish(state())
+        for _ in range(3):
+            refused = browser.get("/photofinish")
+            assert refused.status == 404
+            assert "is damaged (database disk image is malformed)" in refused.body.decode()
+            assert "start the table (`heek run`), which sets it aside" in refused.body.decode()
+        assert browser.get("/state").status == 200
+        assert (browser.get("/healthz").status, browser.get("/healthz").json["faults"]) == (503, [UNREAD])
+        (said,) = caplog.messages
+        assert said.startswith(f"past matches cannot be shown: {tmp_path / 'journal.sqlite3'}: is damaged")
+        (tmp_path / "journal.sqlite3").write_bytes(sound)
+        assert browser.get("/photofinish").status == 200
+        assert browser.get("/healthz").json == {"ok": True, "faults": []}
     photos.close()
 
 

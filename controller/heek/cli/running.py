@@ -62,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     config = load(arguments.config)
     logging.basicConfig(level=config.log.level.upper(), format="%(levelname)s %(message)s", stream=sys.stderr)
+    if config.log.level == "debug":
+        log.warning("log.level is debug, which wears out the card for nothing: take it out when you are done")
     _prepare_state_dir(config.table.state_dir)
     return _run(config)
 

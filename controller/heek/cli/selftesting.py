@@ -26,6 +26,7 @@ from heek.cli import FAILED, OK, machine_output
 from heek.clock import SECOND, Clock, Instant
 from heek.errors import BackendError, ConfigError
 from heek.kinds import Kind
+from heek.whole_file import FULL
 
 if TYPE_CHECKING:
     from heek.config import Config
@@ -387,8 +388,9 @@ def write_over(file: Path, text: str) -> Path:
         new.replace(file)
     except OSError as error:
         new.unlink(missing_ok=True)
+        remedy = "make room for it" if error.errno in FULL else "as the user who owns it"
         raise ConfigError(
-            f"{file}: cannot be written ({error.strerror}); as the user who owns it, try again, or put the "
+            f"{file}: cannot be written ({error.strerror}) and is as it was; {remedy}, try again, or put the "
             "tables in yourself"
         ) from None
     return kept

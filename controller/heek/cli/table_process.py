@@ -320,6 +320,7 @@ class TableProcess:
             name=config.table.name,
             clock=daemon.clock,
             tell_points=daemon.tell_points,
+            bind=daemon.bind,
             incarnation=daemon.incarnation,
             boot=self._boot,
             players=lambda: daemon.players,

@@ -89,8 +89,8 @@ def _attract(screen: Attract, image: Image.Image) -> None:
         angle = 2 * math.pi * (frame / ATTRACT_FRAMES + index / 3)
         x = min(max(64 - 76 * math.sin(angle), 9), 118)
         y = min(max(32 + 36 * math.cos(angle), 9), 54)
-        turns = round(4 * (frame / ATTRACT_FRAMES + index / 3)) % 4
-        _centred(image, glyphs.kind(kind, glyphs.MEDIUM_PX, turns), (round(x), round(y)))
+        way = round(4 * (frame / ATTRACT_FRAMES + index / 3)) % 4
+        _centred(image, glyphs.kind(kind, glyphs.MEDIUM_PX, way), (round(x), round(y)))
     beat = frame % 15
     if screen.ki:
         # The title has longest, the table's name and the KI share the rest.
@@ -99,10 +99,16 @@ def _attract(screen: Attract, image: Image.Image) -> None:
         names_turn, kis_turn = bool(screen.table) and beat >= 10, False
     words = _ki_words(screen.ki) if kis_turn else _table_words(screen.table) if names_turn else _title()
     # Every other half minute the words face those who sit at the far side.
-    words = glyphs.turned(words, 2 if frame >= ATTRACT_FRAMES // 2 else 0)
+    turns = 2 if frame >= ATTRACT_FRAMES // 2 else 0
+    words = glyphs.turned(words, turns)
     # They drift as far as the glyphs leave room, so that no dot is lit for most of the day.
     down = round((2 if names_turn or kis_turn else 4) * math.sin(4 * math.pi * frame / ATTRACT_FRAMES))
     right = round(math.sin(10 * math.pi * frame / ATTRACT_FRAMES))
+    if screen.small_ki is not None and not kis_turn:
+        # A glyph passes seat 1, then one the far side, by turns: the mark stands where none does.
+        low = ATTRACT_FRAMES // 12 <= frame % (ATTRACT_FRAMES // 3) < ATTRACT_FRAMES // 4
+        mark = glyphs.turned(_small_mark(screen.small_ki), turns)
+        _centred(image, mark, (MIDDLE_PX + right, (55 if low else 8) + down // 2))
     _centred(image, words, (MIDDLE_PX + right, 32 + down))
 
 

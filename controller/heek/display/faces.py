@@ -102,6 +102,8 @@ class Attract(Screen):
     table: str
     ki: Words = ()
     """What is said of the KI, in turn with the table's name; empty: nothing."""
+    small_ki: SmallMark | None = None
+    """The KI while title and name have their turn; None: nothing is said of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """What the OLED says of the KI: whether it is reached and how many results wait, in words or as a small mark.
 
 It is a value of the display's own, which whoever knows the KI fills. In words where there is room, up to two
-lines; in the lobby's countdown and between rounds as a mark of at most 50 px. Neither ever stands where a
-round counts down or is revealed.
+lines; beside a free table's title, in the lobby's countdown and between rounds as a mark of at most 39 px.
+Neither ever stands where a round counts down or is revealed.
 
 The link is told of quietly. When the KI comes or goes, when the first result waits or the last is answered,
 when a code is wanted or trouble comes up, it shows at once; a number or a time that merely moves on is shown

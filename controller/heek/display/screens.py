@@ -8,10 +8,10 @@ Nobody may hide the clock or the result: a seat that is about to leave takes the
 nothing else is at stake (lobby, throw, resume); elsewhere its own mark shows the seconds. Nothing here
 blinks faster than once a second, and every screen that can stay for ever moves.
 
-A table with a link says how it stands with the KI wherever there is room: in turn with its name while it is
-free, below what the lobby waits for (in turn with the players' names), above the lobby's countdown, between
-two rounds, and after a match. A code that an operator is to type in has the free table's whole screen, and
-takes turns with faults and with a lobby that waits; it never covers a countdown.
+A table with a link says how it stands with the KI wherever there is room: while it is free in a mark, and in
+words in turn with its name; below what the lobby waits for (in turn with the players' names), above the
+lobby's countdown, between two rounds, and after a match. A code that an operator is to type in has the free
+table's whole screen, and takes turns with faults and with a lobby that waits; it never covers a countdown.
 """
 
 from __future__ import annotations
@@ -287,8 +287,8 @@ def _attract(view: View, now: Instant, table: str, ki: KiMark | None) -> Screen:
     pages = urgent_pages(view, ki)
     if not pages:
         frame = (now - view.since) // SECOND % ATTRACT_FRAMES
-        words = () if ki is None else ki.words
-        return Attract(marks=(), not_saving=False, frame=frame, table=table, ki=words)
+        words, small = ((), None) if ki is None else (ki.words, ki.small)
+        return Attract(marks=(), not_saving=False, frame=frame, table=table, ki=words, small_ki=small)
     page = (now - view.since) // FAULT_PAGE
     if page % pages >= len(faults) and ki is not None and ki.claim is not None:
         # Its line has the place of the mark for not saving, which has a page of its own here.

@@ -444,6 +444,18 @@ def _clock(case: Case) -> Iterator[Finding]:
         )
 
 
+def _logging(case: Case) -> Iterator[Finding]:
+    level = case.config.log.level
+    debug = level == "debug"
+    yield Finding(
+        "system",
+        "log",
+        Mark.WARNING if debug else Mark.OK,
+        f"log.level is {level}" + (", which wears out the card for nothing" if debug else ""),
+        "take it out of the configuration when you have seen what you were looking for" if debug else "",
+    )
+
+
 def _mount_of(machine: Machine, folder: Path) -> tuple[str, str]:
     """File system and options of what `folder` lies on; empty where that is not told."""
     best, found = -1, ("", "")
@@ -705,6 +717,7 @@ LOOKS: Final[tuple[Look, ...]] = (
     _serial,
     _boot_settings,
     _clock,
+    _logging,
     _disk,
     _power,
     _journal,

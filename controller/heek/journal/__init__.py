@@ -6,17 +6,20 @@ is read-only then, or a damaged `table.key` in it, stops the start with words th
 
 from heek.journal.reader import JournalReader, read_journal
 from heek.journal.records import (
+    NOBODYS,
     Acknowledged,
     Acknowledgement,
     Answered,
     Batch,
     Entry,
     FairnessReport,
+    FormerKey,
     KiNotes,
     News,
     Pin,
     RecordedPart,
     Result,
+    SettledKey,
     SnapshotLabel,
     Synced,
 )
@@ -25,12 +28,14 @@ from heek.journal.store import Journal, open_journal, open_or_salvage
 from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterStatus, Written
 
 __all__ = [
+    "NOBODYS",
     "Acknowledged",
     "Acknowledgement",
     "Answered",
     "Batch",
     "Entry",
     "FairnessReport",
+    "FormerKey",
     "InlineExecutor",
     "Journal",
     "JournalReader",
@@ -42,6 +47,7 @@ __all__ = [
     "RecordedPart",
     "Result",
     "Salvaged",
+    "SettledKey",
     "SnapshotLabel",
     "Synced",
     "WriterStatus",

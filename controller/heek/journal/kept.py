@@ -26,7 +26,14 @@ from heek.journal.records import (
     Result,
     SnapshotLabel,
 )
-from heek.journal.schema import ACKNOWLEDGED_SINCE, KI_SINCE, KNOWN_SINCE, RECORDINGS_SINCE, trouble
+from heek.journal.schema import (
+    ACKNOWLEDGED_SINCE,
+    DIGESTS_SINCE,
+    KI_SINCE,
+    KNOWN_SINCE,
+    RECORDINGS_SINCE,
+    trouble,
+)
 
 _PAGE: Final = 500
 _PARTS_PAGE: Final = 50
@@ -113,7 +120,9 @@ class KeptRecords:
 
     def difference(self) -> Digest:
         """By what the KI's digest differs from ours, with the present key, and no offer has changed it."""
-        rows = self._rows("SELECT settled_count, settled_xor FROM ki") if self._keeps_ki() else []
+        # A file that only a reader has opened may be of the heek that kept it beside the KI's name.
+        where = "digests JOIN ki USING(key)" if self._keeps_digests() else "ki"
+        rows = self._rows(f"SELECT settled_count, settled_xor FROM {where}") if self._keeps_ki() else []
         return (int(rows[0][0]), bytes(rows[0][1])) if rows else NO_MATCHES
 
     def acknowledgement(self) -> Acknowledgement | None:
@@ -279,6 +288,9 @@ class KeptRecords:
     def _keeps_recordings(self) -> bool:
         """A file that only a reader has opened may be of an older heek."""
         return int(self._rows("PRAGMA user_version")[0][0]) >= RECORDINGS_SINCE
+
+    def _keeps_digests(self) -> bool:
+        return int(self._rows("PRAGMA user_version")[0][0]) >= DIGESTS_SINCE
 
     def _keeps_ki(self) -> bool:
         return int(self._rows("PRAGMA user_version")[0][0]) >= KI_SINCE

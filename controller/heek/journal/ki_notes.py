@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from heek.journal.checks import deltas_of
-from heek.journal.records import NO_MATCHES, Acknowledgement, Digest, News, Pin, Synced
+from heek.journal.records import NO_MATCHES, Acknowledgement, Digest, News, Pin, SettledKey, Synced
 
 UNANSWERED: Final = "state = 'waiting' AND again = 0 AND match NOT IN (SELECT match FROM voids)"
 """Results whose deltas are not in what the KI tells of points: those offered again were in it once, and a
@@ -41,13 +41,28 @@ def joined(one: Digest, other: Digest) -> Digest:
 
 def expect(db: sqlite3.Connection, accepted: Iterable[tuple[bytes | None, str]]) -> None:
     """The KI has accepted these (key id, match): at the end of an offer it should hold them too."""
-    row = db.execute(
-        "SELECT key, offered_count, offered_xor FROM ki WHERE offered_count IS NOT NULL"
-    ).fetchone()
-    if row is None:
+    accepted = list(accepted)
+    rows = db.execute(
+        "SELECT key, offered_count, offered_xor FROM digests WHERE offered_count IS NOT NULL"
+    ).fetchall()
+    for key, count, xor in rows:
+        more = digest_of(match for of, match in accepted if of == key)
+        db.execute(
+            "UPDATE digests SET offered_count = ?, offered_xor = ? WHERE key = ?",
+            (*joined((count, bytes(xor)), more), key),
+        )
+
+
+def settle(db: sqlite3.Connection, key: bytes, settled: Digest, offered: Digest | None) -> None:
+    """Keep what a comparison of digests came to for this key id."""
+    if (settled, offered) == (NO_MATCHES, None):
+        db.execute("DELETE FROM digests WHERE key = ?", (key,))
         return
-    more = digest_of(match for key, match in accepted if key == row[0])
-    db.execute("UPDATE ki SET offered_count = ?, offered_xor = ?", joined((row[1], bytes(row[2])), more))
+    db.execute(
+        "INSERT OR REPLACE INTO digests(key, settled_count, settled_xor, offered_count, offered_xor)"
+        " VALUES(?, ?, ?, ?, ?)",
+        (key, *settled, *((None, None) if offered is None else offered)),
+    )
 
 
 def pin_service(db: sqlite3.Connection, pin: Pin, key: bytes) -> None:
@@ -67,7 +82,7 @@ def pin_service(db: sqlite3.Connection, pin: Pin, key: bytes) -> None:
 
 def forget_service(db: sqlite3.Connection) -> None:
     """Be enrolled nowhere. What results became there stays; a KI that lacks them says so by its digest."""
-    for table in ("ki", "news", "voids", "names", "known_as", "acknowledged"):
+    for table in ("ki", "news", "voids", "names", "digests", "known_as", "acknowledged"):
         db.execute(f"DELETE FROM {table}")
 
 
@@ -88,12 +103,8 @@ def acknowledge_difference(db: sqlite3.Connection, key: bytes, known: Acknowledg
 
 
 def meet_with_key(db: sqlite3.Connection, key: bytes) -> None:
-    """News and digests are of a key: with another one than before they begin anew."""
-    db.execute(
-        "UPDATE ki SET key = ?, news = 0, mark = zeroblob(8), settled_count = ?, settled_xor = ?,"
-        " offered_count = NULL, offered_xor = NULL WHERE key IS NOT ?",
-        (key, *NO_MATCHES, key),
-    )
+    """News are of a key: with another one than before they begin anew."""
+    db.execute("UPDATE ki SET key = ?, news = 0, mark = zeroblob(8) WHERE key IS NOT ?", (key, key))
 
 
 def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
@@ -109,23 +120,26 @@ def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
             _apply(db, each)
     tell_points(db, synced.points)
     be_known(db, key)
-    offered = (None, None) if synced.offered is None else synced.offered
-    db.execute(
-        "UPDATE ki SET settled_count = ?, settled_xor = ?, offered_count = ?, offered_xor = ?",
-        (*synced.settled, *offered),
-    )
-    if synced.offer:
-        db.execute(
-            "UPDATE outbox SET state = 'waiting', again = 1 WHERE state != 'waiting'"
-            " AND match IN (SELECT match FROM results WHERE key = ? AND cbor IS NOT NULL)",
-            (key,),
-        )
+    present = SettledKey(key, synced.settled, synced.offered, synced.offer)
+    for compared in (present, *synced.formers):
+        settle(db, compared.key, compared.settled, compared.offered)
+        if compared.offer:
+            offer(db, compared.key)
     after = unanswered_deltas(db)
     return {
         player: before.get(player, 0) - after.get(player, 0)
         for player in before | after
         if before.get(player, 0) != after.get(player, 0)
     }
+
+
+def offer(db: sqlite3.Connection, key: bytes) -> None:
+    """Have every result that is signed by the key of this id wait again."""
+    db.execute(
+        "UPDATE outbox SET state = 'waiting', again = 1 WHERE state != 'waiting'"
+        " AND match IN (SELECT match FROM results WHERE key = ? AND cbor IS NOT NULL)",
+        (key,),
+    )
 
 
 def tell_points(db: sqlite3.Connection, points: Mapping[str, int]) -> None:

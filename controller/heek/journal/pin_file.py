@@ -16,7 +16,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from heek.durable import sync_folder
+from heek.durable import sync_folder, write_all
 from heek.journal.ki_notes import be_known
 from heek.journal.schema import not_writable
 
@@ -91,7 +91,7 @@ def _write(file: Path, content: bytes) -> None:
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         try:
-            os.write(handle, content)
+            write_all(handle, content)
             os.fsync(handle)
         finally:
             os.close(handle)

@@ -48,6 +48,8 @@ class Result:
     """The record as it is signed and sent; None in a result that an older version wrote."""
     key: bytes | None = None
     """The key id (8 bytes) that `cbor` names; None where an older version wrote it."""
+    signature: bytes | None = None
+    """Of `cbor`, by that key (64 bytes), once the KI has answered to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ Digest: TypeAlias = tuple[int, bytes]
 """Of matches: their count, and the xor of their ids (16 bytes)."""
 
 NO_MATCHES: Final[Digest] = (0, bytes(16))
+NOBODYS: Final = b""
+"""The key id of bytes that are no record."""
 NO_MARK: Final = bytes(8)
 """Of no news."""
 
@@ -130,6 +134,30 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True, slots=True)
+class FormerKey:
+    """A key that the table had before, and what is known of the results that are signed by it."""
+
+    key: bytes
+    """Its key id, 8 bytes."""
+    holds: Digest
+    """Of the results that the KI has taken from this key."""
+    settled: Digest = NO_MATCHES
+    offered: Digest | None = None
+    """As in `KiNotes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettledKey:
+    """What a comparison of digests came to for a key that the table had before."""
+
+    key: bytes
+    settled: Digest
+    offered: Digest | None
+    offer: bool = False
+    """Have every result that is signed by this key wait again."""
+
+
+@dataclass(frozen=True, slots=True)
 class KiNotes:
     """What the journal knows of its way with the KI."""
 
@@ -150,6 +178,8 @@ class KiNotes:
     """Results that the KI has not answered for."""
     refused: int
     """Results that the KI has rejected, or that are in conflict there."""
+    formers: tuple[FormerKey, ...]
+    """The keys that the table had before and that results are signed by, the newest first."""
     held: bool
     """Results, or answers to them, are in memory alone, since the card takes nothing."""
     acknowledged: Digest = NO_MATCHES
@@ -170,6 +200,7 @@ class Synced:
     """Have every result of the present key wait again."""
     news_anew: bool = False
     """The news begin at the first one, in place of all that were kept: the KI no longer has those."""
+    formers: tuple[SettledKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +211,8 @@ class Answered:
     state: str
     """`accepted`, `duplicate`, `conflict` or `rejected`."""
     reason: str | None = None
+    signature: bytes | None = None
+    """Under which the record was sent (64 bytes); None: it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ _MOST_MISSED: Final = 5_000
 _MOST_EVENTS: Final = 1 << 40
 _ANSWER: Final = re.compile("[a-z_]{1,20}")
 _PLAYER: Final = re.compile("[0-9]{8}")
+_SIGNATURE_BYTES: Final = 64
 WAITING: Final = "waiting"
 
 
@@ -117,8 +118,8 @@ class _Found:
     def __init__(self) -> None:
         self.results: dict[str, tuple[int, bytes, bytes | None, bytes | None]] = {}
         """By match: number, record, the bytes for the KI, and the key id in them."""
-        self.outbox: dict[str, tuple[int, str, str | None, int]] = {}
-        """By match: position, state, reason, and whether it is offered again."""
+        self.outbox: dict[str, tuple[int, str, str | None, int, bytes | None]] = {}
+        """By match: position, state, reason, whether it is offered again, and the signature."""
         self.players: dict[str, int] = {}
         self.tables: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = {}
         """Every other table: columns and rows."""
@@ -151,7 +152,13 @@ class _Found:
             self.results[match] = (number, record, cbor, key if isinstance(key, bytes) else None)
 
     def place(
-        self, position: object, match: object, state: object, reason: object = None, again: object = 0
+        self,
+        position: object,
+        match: object,
+        state: object,
+        reason: object = None,
+        again: object = 0,
+        signature: object = None,
     ) -> None:
         """A row that may be a place in the outbox. Of two, the one that waits counts."""
         if not isinstance(position, int) or not isinstance(match, str) or not isinstance(reason, str | None):
@@ -161,14 +168,17 @@ class _Found:
             and _ANSWER.fullmatch(state)
             and (match not in self.outbox or state == WAITING)
         ):
-            self.outbox[match] = (position, state, reason, int(again == 1))
+            signed = (
+                signature if isinstance(signature, bytes) and len(signature) == _SIGNATURE_BYTES else None
+            )
+            self.outbox[match] = (position, state, reason, int(again == 1), signed)
 
     def carved(self, number: int, values: tuple[object, ...]) -> None:
         """A row of which nobody knows the table."""
         match values:
             case (None, str(match), bytes(record), *more) if len(more) <= 2:
                 self.result(number, match, record, *more)
-            case (None, str(match), str(state), *more) if len(more) <= 2:
+            case (None, str(match), str(state), *more) if len(more) <= 3:
                 self.place(number, match, state, *more)
             case (str(player), int(points)) if _PLAYER.fullmatch(player):
                 self.players.setdefault(player, points)
@@ -210,9 +220,9 @@ def _read(old: sqlite3.Connection, db: sqlite3.Connection, found: _Found) -> Non
             for row in rows:
                 found.result(*(dict(zip(columns, row, strict=True)).get(each) for each in wanted))
         elif name == "outbox":
-            wanted = ("position", "match", "state", "reason", "again")
+            places = ("position", "match", "state", "reason", "again", "signature")
             for row in rows:
-                found.place(*(dict(zip(columns, row, strict=True)).get(each) for each in wanted))
+                found.place(*(dict(zip(columns, row, strict=True)).get(each) for each in places))
         elif name == "snapshot":
             found.snapshot = rows[-1] if rows and len(columns) == len(_columns(db, name)) else None
             continue
@@ -292,8 +302,11 @@ def _write(db: sqlite3.Connection, found: _Found, folder: str, seq: int) -> Salv
     for match in (*places, *(match for match, _ in numbered if match not in found.outbox)):
         if match in found.results:
             # Most of those whose answer is lost were answered: their deltas are in what the KI tells.
-            _, *place = found.outbox.get(match, (0, WAITING, None, 1))
-            db.execute("INSERT INTO outbox(match, state, reason, again) VALUES(?, ?, ?, ?)", (match, *place))
+            _, *place = found.outbox.get(match, (0, WAITING, None, 1, None))
+            db.execute(
+                "INSERT INTO outbox(match, state, reason, again, signature) VALUES(?, ?, ?, ?, ?)",
+                (match, *place),
+            )
     for player, points in found.players.items():
         db.execute("INSERT OR IGNORE INTO players(player, points) VALUES(?, ?)", (player, points))
     for table, (columns, rows) in found.tables.items():

@@ -27,6 +27,7 @@ VERSION: Final = 5
 RECORDINGS_SINCE: Final = 3
 KI_SINCE: Final = 4
 ACKNOWLEDGED_SINCE: Final = 5
+DIGESTS_SINCE: Final = 5
 KNOWN_SINCE: Final = 5
 APPLICATION_ID: Final = 0x6865656B  # "heek"
 
@@ -51,19 +52,24 @@ _KI: Final = (
     """CREATE TABLE ki(
         id INTEGER PRIMARY KEY CHECK(id = 1),
         service BLOB NOT NULL, name TEXT NOT NULL, found TEXT NOT NULL, key BLOB NOT NULL,
-        news INTEGER NOT NULL DEFAULT 0, mark BLOB NOT NULL DEFAULT (zeroblob(8)),
-        settled_count INTEGER NOT NULL DEFAULT 0, settled_xor BLOB NOT NULL DEFAULT (zeroblob(16)),
-        offered_count INTEGER, offered_xor BLOB)""",
+        news INTEGER NOT NULL DEFAULT 0, mark BLOB NOT NULL DEFAULT (zeroblob(8)))""",
     """CREATE TABLE news(
         number INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, understood INTEGER NOT NULL)""",
     "CREATE TABLE voids(match TEXT PRIMARY KEY, reason TEXT NOT NULL)",
     "CREATE TABLE names(player TEXT PRIMARY KEY, name TEXT NOT NULL)",
 )
 """`ki` has one row once the table is enrolled: the service's public key and name, how it was found (`code` or
-`sight`), the key id that the table had then, number and mark of the last news, the difference of digests that
-is settled, and what the KI should hold while an offer is under way (`heek.ki.settlement`). `news` is what the
-KI told, as it came; `voids` and `names` are what that comes to: which matches are void now, what players are
-called."""
+`sight`), the key id that the table had then, number and mark of the last news. `news` is what the KI told, as
+it came; `voids` and `names` are what that comes to: which matches are void now, what players are called."""
+
+_DIGESTS: Final = (
+    """CREATE TABLE digests(
+        key BLOB PRIMARY KEY,
+        settled_count INTEGER NOT NULL, settled_xor BLOB NOT NULL,
+        offered_count INTEGER, offered_xor BLOB)""",
+)
+"""By key id, as the table may have had others before: the difference of digests that is settled, and what the
+KI should hold while an offer is under way (`heek.ki.settlement`). A key without a row agrees with the KI."""
 
 _KNOWN: Final = ("CREATE TABLE known_as(key BLOB PRIMARY KEY)",)
 """The key ids by which the KI of the row in `ki` knows this table, as far as it has said."""
@@ -87,18 +93,21 @@ _TABLES: Final = (
     """CREATE TABLE outbox(
         position INTEGER PRIMARY KEY AUTOINCREMENT,
         match TEXT NOT NULL UNIQUE REFERENCES results(match),
-        state TEXT NOT NULL DEFAULT 'waiting', reason TEXT, again INTEGER NOT NULL DEFAULT 0)""",
+        state TEXT NOT NULL DEFAULT 'waiting', reason TEXT, again INTEGER NOT NULL DEFAULT 0,
+        signature BLOB)""",
     "CREATE TABLE players(player TEXT PRIMARY KEY, points INTEGER NOT NULL)",
     "CREATE INDEX outbox_waiting ON outbox(position) WHERE state = 'waiting'",
     *_RECORDINGS,
     *_FAIRNESS,
     *_KI,
+    *_DIGESTS,
     *_KNOWN,
     *_ACKNOWLEDGED,
 )
 """`results.record` is the match as JSON, for people and for our own sums; `results.cbor` the bytes that are
 signed and sent, `results.key` the key id in them. `outbox.state` is `waiting`, or what the KI answered; with
-`again` it had answered once and is offered again. `players` is what it told of them."""
+`again` it had answered once and is offered again. `outbox.signature` is that under which it was answered: of
+a key that the table has lost since, it cannot be made again. `players` is what it told of them."""
 
 _UPGRADES: Final = {
     1: (
@@ -113,9 +122,25 @@ _UPGRADES: Final = {
         "ALTER TABLE outbox ADD COLUMN again INTEGER NOT NULL DEFAULT 0",
         *_KI,
     ),
-    4: (*_KNOWN, *_ACKNOWLEDGED, "INSERT INTO known_as(key) SELECT key FROM ki"),
+    4: (
+        "ALTER TABLE outbox ADD COLUMN signature BLOB",
+        *_DIGESTS,
+        *_KNOWN,
+        *_ACKNOWLEDGED,
+        "INSERT INTO known_as(key) SELECT key FROM ki",
+    ),
 }
 """By version: what brings a file to the next one."""
+
+_DIGESTS_OUT_OF_KI: Final = (
+    """INSERT INTO digests(key, settled_count, settled_xor, offered_count, offered_xor)
+        SELECT key, settled_count, settled_xor, offered_count, offered_xor FROM ki""",
+    *(
+        f"ALTER TABLE ki DROP COLUMN {column}"
+        for column in ("settled_count", "settled_xor", "offered_count", "offered_xor")
+    ),
+)
+"""Of version 4, where they stood in `ki`."""
 
 
 def open_database(folder: Path) -> sqlite3.Connection:
@@ -287,7 +312,8 @@ def _settle(db: sqlite3.Connection, file: Path, had_data: bool) -> None:
 
 
 def _upgrade_from(version: int) -> list[str]:
-    return [statement for each in range(version, VERSION) for statement in _UPGRADES[each]]
+    statements = [statement for each in range(version, VERSION) for statement in _UPGRADES[each]]
+    return statements + (list(_DIGESTS_OUT_OF_KI) if version == KI_SINCE else [])
 
 
 def _mark(marker: Path) -> None:

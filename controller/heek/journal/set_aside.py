@@ -22,7 +22,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from heek.durable import sync_folder
+from heek.durable import sync_folder, write_all
 from heek.errors import JournalError
 from heek.journal.pin_file import bring_back_pin
 from heek.journal.salvage import Salvaged, bring_over, read_salvaged
@@ -155,7 +155,7 @@ def _in_place(file: Path, folder: Path) -> Salvaged | None:
 def _write(file: Path, text: str) -> None:
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(handle, text.encode())
+        write_all(handle, text.encode())
         os.fsync(handle)
     finally:
         os.close(handle)

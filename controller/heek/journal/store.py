@@ -15,7 +15,7 @@ from heek.durable import sync_folder
 from heek.errors import BatchRefused, JournalDamaged, JournalError
 from heek.journal import ki_notes
 from heek.journal.checks import deltas_of
-from heek.journal.held import Held
+from heek.journal.held import TAKEN, Held
 from heek.journal.kept import KeptRecords
 from heek.journal.ki_notes import UNANSWERED, digest_of, joined
 from heek.journal.lock import FolderLock
@@ -28,6 +28,7 @@ from heek.journal.records import (
     Answered,
     Batch,
     Digest,
+    FormerKey,
     KiNotes,
     Pin,
     Result,
@@ -51,7 +52,10 @@ _INSERT_RESULT: Final = "INSERT INTO results(match, record, cbor, key) VALUES(?,
 _WAITING_RECORD: Final = (
     f"SELECT record FROM results JOIN outbox USING(match) WHERE match = ? AND {UNANSWERED}"
 )
-_ANSWERED: Final = "UPDATE outbox SET state = ?, reason = ?, again = 0 WHERE match = ? AND state = 'waiting'"
+_ANSWERED: Final = (
+    "UPDATE outbox SET state = ?, reason = ?, again = 0, signature = coalesce(?, signature)"
+    " WHERE match = ? AND state = 'waiting'"
+)
 _STILL_WAITING: Final = (
     "SELECT count(*) FROM outbox WHERE state = 'waiting' AND match IN (SELECT value FROM json_each(?))"
 )
@@ -65,7 +69,7 @@ _FORGET_FAIRNESS: Final = (
 RUNS_KEPT: Final = 50
 """Of so many runs of the table the last figures of fairness are kept."""
 
-_INSERT_OUTBOX: Final = "INSERT INTO outbox(match, state, reason) VALUES(?, ?, ?)"
+_INSERT_OUTBOX: Final = "INSERT INTO outbox(match, state, reason, signature) VALUES(?, ?, ?, ?)"
 _NO_RECORD: Final = "the table's own journal: it is too large for a record"
 
 
@@ -140,7 +144,8 @@ class Journal(KeptRecords):
         self._last: int | None = None
         self._sync: bool | None = None
         self._deltas: dict[str, int] | None = None
-        self._holds: tuple[bytes, Digest] | None = None
+        self._holds: dict[bytes, Digest] | None = None
+        """Of all keys that results are signed by, in the order in which they came."""
         self._held = Held()
 
     def begin_anew(self, reason: str, last_seq: int) -> None:
@@ -213,8 +218,8 @@ class Journal(KeptRecords):
     def last_cbor(self, key: bytes | None = None) -> bytes | None:
         """The newest record that was written for the KI, with `key` of that key id; None if there is none."""
         rows = self._rows(
-            "SELECT cbor FROM results WHERE cbor IS NOT NULL AND (? IS NULL OR key = ?)"
-            " ORDER BY number DESC LIMIT 1",
+            "SELECT cbor FROM outbox JOIN results USING(match) WHERE cbor IS NOT NULL"
+            " AND (? IS NULL OR key = ?) ORDER BY position DESC LIMIT 1",
             (key, key),
         )
         return bytes(rows[0][0]) if rows else None
@@ -230,14 +235,41 @@ class Journal(KeptRecords):
     def unbound(self, key: bytes, limit: int) -> list[Result]:
         """The oldest results whose bytes are of another key, or of one that is not written beside them.
 
-        Of another key those alone that the KI has not answered for yet.
+        Of another key those alone that the KI has never answered for: to the others it has the signature.
         """
         rows = self._rows(
             "SELECT match, record, cbor, key FROM results JOIN outbox USING(match) WHERE cbor IS NOT NULL"
-            " AND (key IS NULL OR (key != ? AND state = 'waiting')) ORDER BY number LIMIT ?",
+            " AND (key IS NULL OR (key != ? AND state = 'waiting' AND signature IS NULL))"
+            " ORDER BY number LIMIT ?",
             (key, limit),
         )
         return [Result(match, record, bytes(cbor), written) for match, record, cbor, written in rows]
+
+    def unsigned(self, key: bytes, limit: int) -> list[Result]:
+        """The oldest results that the KI has answered for to a heek that kept no signature, with this key."""
+        rows = self._rows(
+            "SELECT match, record, cbor FROM results JOIN outbox USING(match) WHERE cbor IS NOT NULL"
+            " AND key = ? AND state != 'waiting' AND signature IS NULL ORDER BY number LIMIT ?",
+            (key, limit),
+        )
+        return [Result(match, record, bytes(cbor), key) for match, record, cbor in rows]
+
+    def write_signatures(self, results: Sequence[Result]) -> None:
+        """Give results that were answered for the signature under which they were; raises JournalError."""
+        with self._transaction():
+            self._db.executemany(
+                "UPDATE outbox SET signature = ? WHERE match = ?",
+                [(result.signature, result.match) for result in results],
+            )
+
+    def signed_by(self, key: bytes, limit: int) -> list[Result]:
+        """The oldest results of this key id with their bytes: at most so many."""
+        rows = self._rows(
+            "SELECT match, record, cbor FROM results WHERE key = ? AND cbor IS NOT NULL"
+            " ORDER BY number LIMIT ?",
+            (key, limit),
+        )
+        return [Result(match, record, bytes(cbor), key) for match, record, cbor in rows]
 
     def unsent(
         self,
@@ -248,11 +280,12 @@ class Journal(KeptRecords):
     ) -> list[Result]:
         """The oldest results that wait, with their bytes: at most `limit`, and `most_bytes` but for one.
 
-        Matches in `passing` are passed over; with `among` only these are looked at.
+        All are of one key: what goes in one request is one table's. Matches in `passing` are passed over;
+        with `among` only these are looked at.
         """
         passing = [*passing, *self._held.answers]
         rows = self._rows(
-            "SELECT match, record, cbor, key FROM outbox JOIN results USING(match)"
+            "SELECT match, record, cbor, key, signature FROM outbox JOIN results USING(match)"
             " WHERE state = 'waiting' AND cbor IS NOT NULL"
             " AND match NOT IN (SELECT value FROM json_each(?))"
             " AND (? IS NULL OR match IN (SELECT value FROM json_each(?)))"
@@ -261,10 +294,10 @@ class Journal(KeptRecords):
         )
         chosen: list[Result] = []
         size = 0
-        in_file = (Result(match, record, bytes(cbor), key) for match, record, cbor, key in rows)
+        in_file = (Result(match, record, bytes(cbor), *more) for match, record, cbor, *more in rows)
         for each in islice(chain(in_file, self._held.unsent(passing, among)), limit):
             size += len(each.cbor or b"")
-            if chosen and size > most_bytes:
+            if chosen and (size > most_bytes or each.key != chosen[0].key):
                 break
             chosen.append(each)
         return chosen
@@ -282,11 +315,25 @@ class Journal(KeptRecords):
     def write_cbor(self, results: Sequence[Result]) -> None:
         """Give results their bytes for the KI and the key id in them; raises JournalError if it cannot be."""
         with self._transaction():
+            self._write_cbor(results)
+        self._holds = None
+
+    def bind(self, results: Sequence[Result]) -> None:
+        """The same for bytes that go on from the newest record: they wait, last in the outbox."""
+        with self._transaction():
+            self._write_cbor(results)
             self._db.executemany(
-                "UPDATE results SET cbor = ?, key = ? WHERE match = ?",
-                [(result.cbor, result.key, result.match) for result in results],
+                "UPDATE outbox SET position = (SELECT max(position) + 1 FROM outbox), state = 'waiting',"
+                " again = iif(state = 'waiting', again, 1), signature = NULL WHERE match = ?",
+                [(result.match,) for result in results],
             )
         self._holds = None
+
+    def _write_cbor(self, results: Sequence[Result]) -> None:
+        self._db.executemany(
+            "UPDATE results SET cbor = ?, key = ? WHERE match = ?",
+            [(result.cbor, result.key, result.match) for result in results],
+        )
 
     def recent_players(self, limit: int) -> list[str]:
         """KI numbers of who played here last, at most so many."""
@@ -297,36 +344,56 @@ class Journal(KeptRecords):
 
     def ki_notes(self, key: bytes) -> KiNotes:
         """What there is of the KI, for a table that has this key id."""
-        rows = self._rows(
-            "SELECT news, mark, settled_count, settled_xor, offered_count, offered_xor FROM ki WHERE key = ?",
-            (key,),
-        )
-        news, mark, *four = rows[0] if rows else (0, NO_MARK, *NO_MATCHES, None, None)
+        rows = self._rows("SELECT news, mark FROM ki WHERE key = ?", (key,))
+        news, mark = rows[0] if rows else (0, NO_MARK)
+        settled, offered = self._settled_of(key)
         strange = self._rows("SELECT count(*) FROM news WHERE understood = 0")[0][0]
         return KiNotes(
             pin=self.pin(),
             news=news,
             mark=bytes(mark),
             strange_news=strange,
-            settled=(four[0], bytes(four[1])),
-            offered=None if four[2] is None else (four[2], bytes(four[3])),
+            settled=settled,
+            offered=offered,
             holds=self._holds_of(key),
             waiting=self.waiting(),
             refused=self.refused(),
+            formers=tuple(
+                FormerKey(each, self._holds_of(each), *self._settled_of(each))
+                for each in reversed(self._digests())
+                if each != key
+            ),
             held=self._held.any(),
             acknowledged=self._acknowledged(key),
             known=self.is_known_as(key),
         )
 
+    def _settled_of(self, key: bytes) -> tuple[Digest, Digest | None]:
+        rows = self._rows(
+            "SELECT settled_count, settled_xor, offered_count, offered_xor FROM digests WHERE key = ?", (key,)
+        )
+        if not rows:
+            return NO_MATCHES, None
+        count, xor, offered, offered_xor = rows[0]
+        return (count, bytes(xor)), None if offered is None else (offered, bytes(offered_xor))
+
     def _holds_of(self, key: bytes) -> Digest:
-        if self._holds is None or self._holds[0] != key:
-            rows = self._rows(
-                "SELECT match FROM results JOIN outbox USING(match)"
-                " WHERE key = ? AND state IN ('accepted', 'duplicate')",
-                (key,),
-            )
-            self._holds = key, digest_of(match for (match,) in rows)
-        return joined(self._holds[1], digest_of(self._held.taken(key)))
+        return joined(self._digests().get(key, NO_MATCHES), digest_of(self._held.taken(key)))
+
+    def _digests(self) -> dict[bytes, Digest]:
+        """By key that signed results in the file, in their order: the digest of those that the KI has."""
+        if self._holds is None:
+            # Where no record is, there is nobody's key.
+            taken: dict[bytes, list[str]] = {}
+            for key, match, state in self._rows(
+                "SELECT key, match, state FROM results JOIN outbox USING(match)"
+                " WHERE cbor IS NOT NULL AND key != x'' ORDER BY number"
+            ):
+                matches = taken.setdefault(key, [])
+                if state in TAKEN:
+                    matches.append(match)
+            self._holds = {key: digest_of(matches) for key, matches in taken.items()}
+        return self._holds
 
     def pin_service(self, pin: Pin, key: bytes) -> None:
         """Be enrolled at a KI with the key of this id; raises JournalError if it cannot be written."""
@@ -391,7 +458,7 @@ class Journal(KeptRecords):
         with self._transaction():
             deltas = ki_notes.take(self._db, synced, key)
         self._deltas = None
-        if synced.offer:
+        if synced.offer or any(each.offer for each in synced.formers):
             self._holds = None
         return Acknowledged(deltas, self.waiting())
 
@@ -403,6 +470,10 @@ class Journal(KeptRecords):
             or (notes.pin is not None and not notes.known)
             or any(each.number > notes.news for each in synced.news)
             or (synced.settled, synced.offered) != (notes.settled, notes.offered)
+            or any(
+                each.offer or self._settled_of(each.key) != (each.settled, each.offered)
+                for each in synced.formers
+            )
             or any(told.get(player) != points for player, points in synced.points.items())
         )
 
@@ -451,8 +522,10 @@ class Journal(KeptRecords):
                 for (record,) in rows if answer not in owed else ():
                     for player, delta in deltas_of(record):
                         totals[player] = totals.get(player, 0) + delta
-                changed = self._db.execute(_ANSWERED, (answer.state, answer.reason, answer.match)).rowcount
-                if changed and answer.state in ("accepted", "duplicate"):
+                changed = self._db.execute(
+                    _ANSWERED, (answer.state, answer.reason, answer.signature, answer.match)
+                ).rowcount
+                if changed and answer.state in TAKEN:
                     (key,) = self._db.execute(_KEY_OF, (answer.match,)).fetchone()
                     taken.append((key, answer.match))
                     if answer.state == "accepted":
@@ -461,9 +534,9 @@ class Journal(KeptRecords):
             ki_notes.expect(self._db, accepted)
         self._deltas = None
         if self._holds is not None:
-            mine = self._holds[0]
-            more = digest_of(match for key, match in taken if key == mine)
-            self._holds = mine, joined(self._holds[1], more)
+            for key, match in taken:
+                if key:
+                    self._holds[key] = joined(self._holds.get(key, NO_MATCHES), digest_of([match]))
         self._held.written(each.match for each in owed)
         return totals
 
@@ -552,12 +625,13 @@ class Journal(KeptRecords):
             # With a key and no bytes it could be made no record, and never will be.
             refused = key is not None and cbor is None
             state, reason = ("rejected", _NO_RECORD) if refused else ("waiting", None)
+            signature = None
             if match in self._held.answers:
                 answer, _ = self._held.answers[match]
-                state, reason = answer.state, answer.reason
+                state, reason, signature = answer.state, answer.reason, answer.signature
                 if state == "accepted":
                     ki_notes.expect(db, [(key, match)])
-            db.execute(_INSERT_OUTBOX, (match, state, reason))
+            db.execute(_INSERT_OUTBOX, (match, state, reason, signature))
         if batch.recorded is not None:
             part = batch.recorded
             if part.beginning is not None:

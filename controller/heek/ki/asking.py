@@ -21,7 +21,7 @@ from heek.ki.answers import (
     read_table_answer,
 )
 from heek.ki.claim import Enrolled, encode_claim, read_claim_answer
-from heek.ki.envelope import batch, seal
+from heek.ki.envelope import Envelope, batch, seal
 from heek.ki.link import Link, Request
 from heek.ki.signed_answer import check_answer
 from heek.ki.sync import SyncAnswer, SyncQuestion, encode_question, read_sync_answer
@@ -65,13 +65,13 @@ class Asking:
         self._check(Request.CLAIM, body, answer, None if found is None else found.public)
         return found
 
-    def sealed(self, records: Sequence[bytes]) -> bytes:
-        """These records, signed, as `records` delivers them; a millisecond or less each, so not on a loop."""
-        return batch(seal(each, self._key.seed) for each in records)
+    def seal(self, record: bytes) -> Envelope:
+        """A record of this key, signed; a millisecond or less each, so not on a loop."""
+        return seal(record, self._key.seed)
 
-    async def records(self, sealed: bytes, count: int) -> BatchAnswer:
-        """Deliver so many records that are `sealed`."""
-        return read_batch_answer(await self._ask(Request.RECORDS, sealed), count)
+    async def records(self, envelopes: Sequence[Envelope]) -> BatchAnswer:
+        """Deliver these."""
+        return read_batch_answer(await self._ask(Request.RECORDS, batch(envelopes)), len(envelopes))
 
     async def sync(self, question: SyncQuestion) -> SyncAnswer:
         """How things stand."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from heek.durable import sync_folder
+from heek.durable import sync_folder, write_all
 from heek.errors import KeyFileError
 
 _MOST_BYTES = 1024
@@ -83,7 +83,7 @@ def _write(file: Path, text: str) -> None:
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         try:
-            os.write(handle, text.encode())
+            write_all(handle, text.encode())
             os.fsync(handle)
         finally:
             os.close(handle)

@@ -7,8 +7,8 @@ again ever more rarely.
 
 If there was just no answer, the link may be down, and then all should go on waiting in their order. So
 something else is asked first (`probe`). If that is answered and the record, once more, is not, it is the
-record; it is tried again whenever nothing else is left. None is ever given up: by a refusal, which nobody
-signs, nothing may be lost.
+record; it is tried again when nothing else is left, at once and then with pauses, since it may be what a KI
+falls over. None is ever given up: by a refusal, which nobody signs, nothing may be lost.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from heek.clock import SECOND, Duration, Instant
 
 FIRST_PAUSE: Final[Duration] = 5 * SECOND
 LONGEST_PAUSE: Final[Duration] = 600 * SECOND
+FIRST_SILENCE: Final[Duration] = 2 * SECOND
+LONGEST_SILENCE: Final[Duration] = 60 * SECOND
+"""The pauses after no answer: shorter, since it may have been lost."""
 MOST_PASSED: Final = 1000
 """Beyond it the KI refuses whatever it is sent, and there is nothing to learn from a further one."""
 
@@ -28,8 +31,9 @@ MOST_PASSED: Final = 1000
 @dataclass(frozen=True, slots=True)
 class _Passed:
     due: Instant
-    pause: Duration | None
-    """None: there was no answer, and it need not be this one's fault."""
+    pause: Duration
+    refused: bool
+    """If not, there was no answer, and it need not be this one's fault."""
 
 
 class Parcels:
@@ -72,9 +76,9 @@ class Parcels:
     def due_now(self, now: Instant) -> list[str]:
         """The matches to try when no others are left: one that was refused, alone, or some of the rest."""
         due = [match for match, each in self._passed.items() if each.due <= now]
-        if due and self._passed[due[0]].pause is not None:
+        if due and self._passed[due[0]].refused:
             return due[:1]
-        return [match for match in due if self._passed[match].pause is None][: self._size]
+        return [match for match in due if not self._passed[match].refused][: self._size]
 
     def answered(self) -> None:
         """The KI has answered to something else."""
@@ -95,12 +99,14 @@ class Parcels:
             return
         for match in matches:
             before = self._passed.get(match)
+            if before is not None and before.refused is not refused:
+                before = None
             if refused:
-                last = None if before is None else before.pause
-                pause = FIRST_PAUSE if last is None else min(2 * last, LONGEST_PAUSE)
-                self._pass_over(match, _Passed(now + pause, pause))
+                pause = FIRST_PAUSE if before is None else min(2 * before.pause, LONGEST_PAUSE)
+                self._pass_over(match, _Passed(now + pause, pause, refused))
             elif suspect == match and self._answered:
-                self._pass_over(match, _Passed(now, None))
+                pause = 0 if before is None else min(max(2 * before.pause, FIRST_SILENCE), LONGEST_SILENCE)
+                self._pass_over(match, _Passed(now + pause, pause, refused))
             else:
                 self._suspect, self._answered = match, False
 

@@ -16,7 +16,8 @@ agreement, in a difference that is understood, or in the next offer.
 Results that wait need not keep two digests from being compared: one that the KI refuses may wait for months.
 Of each the KI may hold it already, if its answer was lost. So a difference that is the digest of some of them
 says nothing. Which ones need not be guessed: ids are random, so of up to `MOST_WAITING` no others make that
-xor but by chance, and whether any do is a matter of solving equations over bits.
+xor but by chance, and whether any do is a matter of solving equations over bits. Of more than that nothing is
+said, but that a KI which holds fewer than it did has lost some.
 
 A clone that plays on changes the difference with every match. So that two such tables do not send all they
 have all day, offers are paced (`OfferPace`); less so when the KI holds less than it did.
@@ -66,16 +67,16 @@ class Comparison:
 
 def compare(before: Settlement, theirs: Holds, ours: Holds, waiting: Sequence[bytes] = ()) -> Comparison:
     """Compare the KI's digest with ours of what it has answered for; `waiting` are the matches that wait."""
-    if len(waiting) > MOST_WAITING:
-        return Comparison(before)
     apart = difference(theirs, ours)
+    lost = apart[0] < before.settled[0] if before.offered is None else theirs[0] < before.offered[0]
+    if len(waiting) > MOST_WAITING and not lost:
+        return Comparison(before)
     for settled in (NOTHING, before.settled):
         if _is_of(difference(apart, settled), waiting):
             # What is left of an offer goes on.
             return Comparison(Settlement(settled, before.offered if waiting else None))
     if before.offered is not None and _is_of(difference(theirs, before.offered), waiting):
         return Comparison(before if waiting else Settlement(settled=apart))
-    lost = apart[0] < before.settled[0] if before.offered is None else theirs[0] < before.offered[0]
     return Comparison(Settlement(before.settled, theirs), offer=True, lost=lost)
 
 

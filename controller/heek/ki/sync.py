@@ -21,17 +21,22 @@ by the service (`heek.ki.signed_answer`), and bound to the very question, so not
 
 On the wire. Question: `v` 1, `table` (key id), `name`, `inc`, `n`, `heard`, `boot`, `mono_ms`, `holds`
 (count, xor), `waiting`, `news` (the highest number that is kept), `mark` (of that; zeros if there is none),
-`players` (KI numbers whose points are wanted), `sig`: the table's signature over "heek-sync-1" and the map
-without it. Answer: `ki` 1, `n` (of the question), `mark` (8 random bytes, by which the next question names
-this answer in `heard`), `holds`, `points`, `now_s` (the KI's wall clock), `news` (a list of [number, kind,
-fields, mark]), `newest` (the highest number there is), `after` (the number that they go on from: the
-question's, or 0 if they take the place of what the table has).
+`players` (KI numbers whose points are wanted), `formers` (key ids that the table had before), `sig`: the
+table's signature over "heek-sync-1" and the map without it. Answer: `ki` 1, `n` (of the question), `mark` (8
+random bytes, by which the next question names this answer in `heard`), `holds`, `points`, `now_s` (the KI's
+wall clock), `news` (a list of [number, kind, fields, mark]), `newest` (the highest number there is), `after`
+(the number that they go on from: the question's, or 0 if they take the place of what the table has),
+`formers` (for each key id that was asked for what is held of it, or null if it is not known here).
+
+A table that has lost its key has another one, and what it reported under the old one is in no digest of the
+new. So it asks for those too: what a KI has lost of them is offered again as it was signed, or, where the old
+key is not known any more, signed by the new one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from heek.errors import LinkError, RecordError
@@ -46,6 +51,8 @@ _SIZES: Final = (MARK_BYTES, 16)
 """Of an answer's mark and xor."""
 MOST_PLAYERS: Final = 50
 """Whose points are asked for at once."""
+MOST_FORMERS: Final = 8
+"""Keys that a table had before, and asks for at once."""
 MOST_NEWS: Final = 100
 """In one answer; the table asks on at once."""
 MOST_NEWS_BYTES: Final = 32 * 1024
@@ -85,6 +92,8 @@ class SyncQuestion:
     players: tuple[str, ...] = ()
     mark: bytes = NO_MARK
     """Of the news with that number."""
+    formers: tuple[bytes, ...] = ()
+    """The key ids that the table had before, and of which it wants to know what the KI holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,8 @@ class SyncAnswer:
     newest: int
     after: int
     """The number that the news go on from; 0 though the table has some: what it has counts no more."""
+    formers: Mapping[bytes, Holds | None] = field(default_factory=dict)
+    """What the KI holds of the key ids that were asked for; None: it does not know that one."""
 
 
 def digest(matches: Iterable[bytes]) -> Holds:
@@ -149,6 +160,7 @@ def encode_question(question: SyncQuestion, seed: bytes) -> bytes:
         "news": question.news,
         "mark": question.mark,
         "players": list(question.players),
+        "formers": list(question.formers),
     }
     value["sig"] = sign(CONTEXT + cbor.encode(value), seed)
     return cbor.encode(value)
@@ -162,14 +174,16 @@ def read_question(body: bytes) -> tuple[SyncQuestion, bytes, bytes]:
             "v": 1, "table": bytes(table), "name": str(name), "inc": bytes(inc), "n": int(n),
             "heard": bytes(heard), "boot": str(boot), "mono_ms": int(mono_ms),
             "holds": [int(count), bytes(xor)], "waiting": int(waiting), "news": int(news),
-            "mark": bytes(mark), "players": list(players), "sig": bytes(signature),
+            "mark": bytes(mark), "players": list(players), "formers": list(formers),
+            "sig": bytes(signature),
         }:  # fmt: skip
             sizes = (len(table), len(inc), len(xor), len(mark), len(signature))
             fits = sizes == (KEY_ID_BYTES, 8, 16, MARK_BYTES, 64) and len(heard) in (0, MARK_BYTES)
             sane = min(count, waiting, news) >= 0 and max(n, count, waiting, news) < 1 << 53 and n >= 1
             named = 0 < len(name) <= 24 and name.isprintable() and 0 < len(boot) <= 64 and boot.isprintable()
             known = len(players) <= MOST_PLAYERS and all(map(is_ki_number, players))
-            if fits and sane and named and known and abs(mono_ms) < 1 << 53:
+            keys = len(formers) <= MOST_FORMERS and all(map(_is_key_id, formers))
+            if fits and sane and named and known and keys and abs(mono_ms) < 1 << 53:
                 unsigned = {key: each for key, each in value.items() if key != "sig"}
                 question = SyncQuestion(
                     table,
@@ -184,6 +198,7 @@ def read_question(body: bytes) -> tuple[SyncQuestion, bytes, bytes]:
                     news,
                     tuple(players),
                     mark,
+                    tuple(formers),
                 )
                 return question, CONTEXT + cbor.encode(unsigned), signature
     raise RecordError("is no question of a table how things stand")
@@ -207,6 +222,7 @@ def encode_sync_answer(answer: SyncAnswer) -> bytes:
             "news": [[each.number, each.kind, dict(each.fields), each.mark] for each in answer.news],
             "newest": answer.newest,
             "after": answer.after,
+            "formers": [None if holds is None else list(holds) for holds in answer.formers.values()],
         }
     )
 
@@ -220,7 +236,7 @@ def read_sync_answer(value: Mapping[str, Any], asked: SyncQuestion) -> SyncAnswe
     match value:
         case {
             "n": n, "mark": bytes(mark), "holds": [count, bytes(xor)], "points": dict(points),
-            "now_s": now_s, "news": list(told), "newest": newest, "after": after,
+            "now_s": now_s, "news": list(told), "newest": newest, "after": after, "formers": list(formers),
         } if all(map(is_number, (n, count, now_s, newest, after))) and (
             (len(mark), len(xor)) == _SIZES
         ):  # fmt: skip
@@ -229,7 +245,10 @@ def read_sync_answer(value: Mapping[str, Any], asked: SyncQuestion) -> SyncAnswe
             if after not in (0, asked.news):
                 raise LinkError(f"the KI's news go on from number {after}, which was not asked for")
             news = tuple(_news(each, after + place) for place, each in enumerate(told, start=1))
-            return SyncAnswer(n, mark, (count, xor), _points(points), now_s, news, newest, after)
+            if len(formers) != len(asked.formers):
+                raise LinkError("the KI's answer does not say what it holds of the keys it was asked for")
+            holds = {key: _holds(each) for key, each in zip(asked.formers, formers, strict=True)}
+            return SyncAnswer(n, mark, (count, xor), _points(points), now_s, news, newest, after, holds)
     raise LinkError("the KI's answer does not say how things stand; are both of the same version?")
 
 
@@ -238,6 +257,19 @@ def _news(value: Any, number: int) -> News:
         case [int(found), str(kind), dict(fields), bytes(mark)] if (found, len(mark)) == (number, MARK_BYTES):
             return News(number, kind, fields, mark)
     raise LinkError(f"the KI's news do not go on with number {number}")
+
+
+def _is_key_id(value: object) -> bool:
+    return isinstance(value, bytes) and len(value) == KEY_ID_BYTES
+
+
+def _holds(value: Any) -> Holds | None:
+    match value:
+        case None:
+            return None
+        case [count, bytes(xor)] if is_number(count) and len(xor) == len(NOTHING[1]):
+            return count, xor
+    raise LinkError("the KI's answer does not say what it holds of a key that it was asked for")
 
 
 def _points(points: Mapping[Any, Any]) -> dict[str, int]:

@@ -16,10 +16,12 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from heek.errors import RankingRefusal
+from heek.clock import SECOND, Instant
+from heek.errors import RankingError, RankingRefusal
+from heek.ranking.health import Health, LedgerDamaged
 from heek.ranking.ledger import Ledger
 from heek.ranking.live import Live
-from heek.ranking.store import READERS, Store, trouble
+from heek.ranking.store import READERS, Store, look_through, trouble
 
 log: Final = logging.getLogger("heek")
 
@@ -27,6 +29,9 @@ MOST_AT_ONCE: Final = 16
 """Requests with a body in memory, waiting for the ledger or being judged."""
 MOST_KEPT: Final = 128
 """Pages, each of some twenty kilobytes."""
+
+LOOK_EVERY: Final = 600 * SECOND
+"""Between two looks at every page of the file, which take a second for each hundred megabytes."""
 
 _T = TypeVar("_T")
 
@@ -43,6 +48,8 @@ class Desk:
         self._at_once = 0
         self._kept: OrderedDict[object, asyncio.Future[bytes | None]] = OrderedDict()
         self._kept_of = -1
+        self._health = Health(live.changed)
+        self._looked_at: Instant | None = None
 
     def close(self) -> None:
         """Wait for what is under way, and let go of the threads."""
@@ -64,7 +71,13 @@ class Desk:
         """Do something to the ledger, and tell all pages if it has changed."""
 
         async def done() -> _T:
-            result = await asyncio.get_running_loop().run_in_executor(self._writer, what, self._ledger)
+            try:
+                result = await asyncio.get_running_loop().run_in_executor(self._writer, what, self._ledger)
+            except RankingRefusal as refusal:
+                if isinstance(refusal.__cause__, DBAPIError):
+                    self._health.met(refusal.__cause__, writing=True)
+                raise
+            self._health.written()
             if changes(result):
                 self._live.changed()
             return result
@@ -75,7 +88,7 @@ class Desk:
     async def read(self, key: object, what: Callable[[Connection], bytes | None]) -> bytes | None:
         """What `what` makes of the ledger, as it was after its last change or later; `key` names it.
 
-        Raises RankingRefusal if the ledger cannot be read.
+        Raises RankingRefusal if the ledger cannot be read, LedgerDamaged if it never will be.
         """
         if self._kept_of != self._live.revision:
             self._kept_of = self._live.revision
@@ -93,8 +106,40 @@ class Desk:
         except DBAPIError as error:
             if self._kept.get(key) is kept:
                 del self._kept[key]
+            raise self._refused(error) from None
+
+    async def fault(self, now: Instant) -> str | None:
+        """What is wrong with the ledger, in one sentence; None: nothing that is known.
+
+        Every ten minutes all of the file is looked at for it; `now` is by our monotonic clock.
+        """
+        if self._looked_at is None or now - self._looked_at >= LOOK_EVERY:
+            self._looked_at = now
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._readers, self._look)
+            except DBAPIError as error:
+                self._refused(error)
+            except RankingError as error:
+                if self._health.found_damage():
+                    log.error("%s", error)
+        return self._health.fault
+
+    def _refused(self, error: DBAPIError) -> RankingRefusal:
+        """What a reader is told; the operator reads why in the log."""
+        known = self._health.damaged
+        damage = self._health.met(error, writing=False)
+        if not (damage and known):
+            # Of damage once: every page that is open asks again and again.
             log.error("%s", trouble(self._store.file, error))
-            raise RankingRefusal("busy", "the KI cannot read its ledger just now", 10) from None
+        return (
+            LedgerDamaged()
+            if damage
+            else RankingRefusal("busy", "the KI cannot read its ledger just now", 10)
+        )
+
+    def _look(self) -> None:
+        with self._store.reader.begin() as connection:
+            look_through(connection, self._store.file)
 
     def _read(self, what: Callable[[Connection], bytes | None]) -> bytes | None:
         with self._store.reader.begin() as connection:

@@ -22,6 +22,7 @@ def page(
     *content: Content,
     kind: str,
     announced: str | None = None,
+    fault: str | None = None,
 ) -> bytes:
     head = element(
         "head",
@@ -54,15 +55,23 @@ def page(
         "body",
         element("a", "Skip to the content", href="#content", class_="skip"),
         header,
-        element("main", *content, id="content", tabindex=-1, data_state=state, data_announced=announced),
+        element(
+            "main",
+            *content,
+            id="content",
+            tabindex=-1,
+            data_state=state,
+            data_announced=announced,
+            data_fault=fault,
+        ),
         element("p", id="announced", class_="unseen", role="status", aria_live="polite"),
         class_=kind,
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n".encode()
 
 
-def words_page(service: str, title: str, words: str) -> bytes:
-    """A page that says only why there is no other."""
+def words_page(service: str, title: str, words: str, fault: str | None = None) -> bytes:
+    """A page that says only why there is no other; `fault` is what open pages say of it in short."""
     return page(
         service,
         "",
@@ -75,6 +84,7 @@ def words_page(service: str, title: str, words: str) -> bytes:
             class_="words",
         ),
         kind="words-page",
+        fault=fault,
     )
 
 

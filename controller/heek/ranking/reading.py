@@ -26,6 +26,7 @@ from heek.ranking.desk import Desk
 from heek.ranking.enrol_page import EnrolPage
 from heek.ranking.frame import words_page
 from heek.ranking.gate import ASKS, ENROL_PATH, Asks, WrongName
+from heek.ranking.health import LedgerDamaged
 from heek.ranking.live import Live
 from heek.ranking.match_pages import match_html
 from heek.ranking.player_pages import player_html
@@ -87,6 +88,8 @@ class Reading:
             if asks.refused is not None:
                 raise asks.refused
             return await self._found(scope)
+        except LedgerDamaged as damaged:
+            return self._words(503, "Out of order", damaged, program, fault="the KI’s ledger is damaged")
         except RankingRefusal as refusal:
             status = 421 if isinstance(refusal, WrongName) else HTTP_STATUS[refusal.code]
             return self._words(status, "Not now" if status == 503 else "Not here", refusal, program)
@@ -110,7 +113,9 @@ class Reading:
                 return Response(media_type="text/event-stream")
             return self._live.open()
         if path == "/healthz":
-            return Response(b"ok\n", media_type="text/plain")
+            fault = await self._desk.fault(self._now())
+            text = "ok" if fault is None else fault
+            return Response(f"{text}\n", 200 if fault is None else 503, media_type="text/plain")
         if path == ENROL_PATH:
             return self._enrolling.shown(scope[ASKS])
         if path == "/v1/board":
@@ -191,7 +196,9 @@ class Reading:
             return Response(status_code=304, headers=headers)
         return Response(body, headers=headers, media_type=kind)
 
-    def _words(self, status: int, title: str, error: Exception | str, program: bool) -> Response:
+    def _words(
+        self, status: int, title: str, error: Exception | str, program: bool, fault: str | None = None
+    ) -> Response:
         said = str(error)
         headers = {}
         if isinstance(error, RankingRefusal) and error.retry_s is not None:
@@ -199,7 +206,7 @@ class Reading:
         if program:
             return Response(msgspec.json.encode({"ki": 1, "error": said}), status, headers, _JSON)
         words = f"{said[:1].upper()}{said[1:]}."
-        return Response(words_page(self._settings.name, title, words), status, headers, _HTML)
+        return Response(words_page(self._settings.name, title, words, fault), status, headers, _HTML)
 
 
 def _nobody(number: str) -> str:

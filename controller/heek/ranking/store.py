@@ -31,6 +31,12 @@ READERS: Final = 2
 """Connections, and threads, that only read."""
 
 
+_DAMAGE_REMEDY: Final = (
+    "it is damaged or no ledger; move it away and bring back a copy, "
+    "or begin anew: the tables then offer all their results again"
+)
+
+
 class Store:
     """An open ledger; made by `open_store`, closed once."""
 
@@ -102,14 +108,20 @@ def trouble(file: Path, error: DBAPIError) -> RankingError:
         remedy = (
             "it, or its folder, cannot be written; give both to the user that runs the KI, or see to the disk"
         )
-    elif "malformed" in text or "not a database" in text:
-        remedy = (
-            "it is damaged or no ledger; move it away and bring back a copy, "
-            "or begin anew: the tables then offer all their results again"
-        )
+    elif _tells_damage(text):
+        remedy = _DAMAGE_REMEDY
     else:
         remedy = "see to the file and its disk"
     return RankingError(f"{file}: {text.splitlines()[0] if text else 'not usable'}; {remedy}")
+
+
+def is_damage(error: DBAPIError) -> bool:
+    """Does the file not hold together? Nothing else that is refused stays so for ever."""
+    return _tells_damage(_first_cause(error))
+
+
+def _tells_damage(text: str) -> bool:
+    return "malformed" in text or "not a database" in text
 
 
 def _first_cause(error: DBAPIError) -> str:
@@ -267,6 +279,7 @@ def _settle(engine: Engine, file: Path) -> bool:
                 f"{file}: was written by a newer heek (ledger {version}, this one knows {VERSION}); "
                 "install that version again, or set another service.database"
             )
+        look_through(connection, file)
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
         if broken is not None:
             raise RankingError(
@@ -278,6 +291,14 @@ def _settle(engine: Engine, file: Path) -> bool:
             # A KI of version 1 had no key.
             return False
         return connection.execute(select(tables.c.id).limit(1)).first() is not None
+
+
+def look_through(connection: Connection, file: Path) -> None:
+    """Read every page of the file; raises RankingError, or DBAPIError, if it does not hold together."""
+    found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+    if found != "ok":
+        words = " ".join(str(found).replace("*** in database main ***", "").split())
+        raise RankingError(f"{file}: {words}; {_DAMAGE_REMEDY}")
 
 
 def _bring_up(connection: Connection, file: Path, version: int) -> None:

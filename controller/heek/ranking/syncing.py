@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
 from heek.errors import RankingRefusal
-from heek.ki.sync import SyncAnswer, SyncQuestion, is_from
+from heek.ki.sync import Holds, SyncAnswer, SyncQuestion, is_from
 from heek.ranking.accounts import points_of
 from heek.ranking.findings import LOST_NEWS, find
 from heek.ranking.news import knows, newest_number, news_after
@@ -68,7 +68,17 @@ def answer(
         news=news_after(connection, table.id, after),
         newest=newest_number(connection, table.id),
         after=after,
+        formers=_held(connection, question.formers),
     )
+
+
+def _held(connection: Connection, keys: Sequence[bytes]) -> dict[bytes, Holds | None]:
+    """What is held of these key ids, each that a table had before; None: that key is not known."""
+    rows = connection.execute(
+        select(tables.c.key_id, tables.c.held, tables.c.held_xor).where(tables.c.key_id.in_(keys))
+    )
+    known: dict[bytes, Holds | None] = {row.key_id: (row.held, row.held_xor) for row in rows} if keys else {}
+    return {key: known.get(key) for key in keys}
 
 
 def corrected_s(connection: Connection, table: int, boot: str, mono_ms: int) -> int | None:

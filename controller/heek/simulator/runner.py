@@ -493,6 +493,7 @@ class Simulation:
             name=config.table.name,
             clock=daemon.clock,
             tell_points=daemon.tell_points,
+            bind=daemon.bind,
             incarnation=daemon.incarnation,
             boot=BOOT,
             players=lambda: daemon.players,

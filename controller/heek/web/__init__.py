@@ -17,9 +17,11 @@ What a browser can ask, all on one origin and without CORS; answers are JSON unl
 `GET /fairness`, `/fairness.json`
     How fair the table has been since it started: a page, and the same for programs with what is wrong.
 `GET /metrics`
-    How it stands with the KI and its link, as Prometheus reads it: `heek.web.metrics`.
+    Whether the journal is well, and how it stands with the KI and its link, as Prometheus reads it:
+    `heek.web.metrics`.
 `GET /healthz`
-    `{"ok": true}` while the server turns.
+    `{"ok": true, "faults": []}`; a table that does not save, or whose journal was damaged, plays on and says
+    why, a sentence each, with 503. So does one whose past matches could not be read when somebody asked.
 `POST /contacts` `{"seat", "button", "closed", "hand", "n"}`
     A hand closes or opens a contact: `{"held": bool}` is whether it holds it now. For as long as the finger
     is down the page says so again each second, with the same `n`; after 3 s without a word the contact

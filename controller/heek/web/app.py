@@ -32,6 +32,7 @@ from heek.web.glyphs_svg import kinds_svg
 from heek.web.hands import LEASE, Change, Hands
 from heek.web.live import Live
 from heek.web.phones import LAPSES, Phones
+from heek.web.state import faults_of
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -52,6 +53,8 @@ MOST_PHOTOS: Final = 4
 """Asked for at once; they are made one after the other."""
 PHOTO_S: Final = 60.0
 """How long one may take: a match of a busy day is replayed from that day's beginning."""
+
+UNREAD: Final = "The journal cannot be read: past matches are not shown, and the table's log says why."
 
 STALE: Final[Duration] = 2 * SECOND
 """A press that took longer to arrive was meant for a screen that is gone."""
@@ -88,6 +91,8 @@ class PageApp:
         self._lapse: asyncio.TimerHandle | None = None
         self._sign_ins = 0
         self._photos = 0
+        self._unread: str | None = None
+        """What the journal had against being read the last time that somebody wanted a photo finish."""
         self.asgi: Final = Starlette(
             routes=self._routes(),
             exception_handlers={
@@ -185,7 +190,18 @@ class PageApp:
         return _json(state)
 
     async def _health(self, request: Request) -> Response:  # noqa: ARG002 (Starlette's shape)
-        return _json(b'{"ok":true}')
+        faults = self._faults()
+        return Response(
+            msgspec.json.encode({"ok": not faults, "faults": faults}),
+            503 if faults else 200,
+            {"Cache-Control": "no-store"},
+            "application/json",
+        )
+
+    def _faults(self) -> list[str]:
+        state = self._live.state
+        faults = [] if state is None else faults_of(state)
+        return faults if self._unread is None else [*faults, UNREAD]
 
     async def _stream(self, request: Request, receive: Receive, send: Send) -> None:
         if request.method != "GET":
@@ -218,7 +234,7 @@ class PageApp:
     async def _metrics(self, request: Request) -> Response:  # noqa: ARG002 (Starlette's shape)
         assert self._doors.ki_figures is not None
         return Response(
-            metrics.exposition(self._doors.ki_figures()),
+            metrics.exposition(self._doors.ki_figures(), len(self._faults())),
             headers={"Cache-Control": "no-cache", "Content-Type": metrics.CONTENT_TYPE},
         )
 
@@ -264,10 +280,18 @@ class PageApp:
             raise PageRefusal(503, "others look at a photo finish already: try again in a moment", 2)
         self._photos += 1
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(ask_for()), PHOTO_S)
+            found = await asyncio.wait_for(asyncio.wrap_future(ask_for()), PHOTO_S)
+            self._unread = None
+            return found
         except TimeoutError:
             raise PageRefusal(504, "the match takes too long to replay: use heek photofinish", 60) from None
-        except (RecordingError, JournalError) as error:
+        except RecordingError as error:
+            raise PageRefusal(404, str(error)) from None
+        except JournalError as error:
+            if self._unread != str(error):
+                # Once: whoever finds nothing asks again.
+                self._unread = str(error)
+                log.error("past matches cannot be shown: %s", error)
             raise PageRefusal(404, str(error)) from None
         finally:
             self._photos -= 1

@@ -1,4 +1,4 @@
-"""How it stands with the KI, as Prometheus reads it: what waits, whether it answers, what the link counts.
+"""How it stands with journal and KI, as Prometheus reads it: what is wrong, what waits, what the link counts.
 
 The text format 0.0.4. Nothing of a seat is in here, so nothing of a throw (the specification of the KI,
 "Nothing leaks before the reveal"): records go out when a match is over.
@@ -52,12 +52,18 @@ class KiFigures:
     """What the link has counted since the start, by name; one that ends in `_ms` or `_s` is a measure."""
 
 
-def exposition(figures: KiFigures) -> bytes:
-    """The whole answer to `GET /metrics`."""
-    return "".join(_lines(figures)).encode()
+def exposition(figures: KiFigures, journal_faults: int = 0) -> bytes:
+    """The whole answer to `GET /metrics`; `journal_faults` is the number of sentences that `/healthz` has."""
+    return "".join(_lines(figures, journal_faults)).encode()
 
 
-def _lines(figures: KiFigures) -> Iterator[str]:
+def _lines(figures: KiFigures, journal_faults: int) -> Iterator[str]:
+    yield from _metric(
+        "heek_journal_faults",
+        "gauge",
+        "How many things are wrong with the journal, among them that nothing is saved.",
+        journal_faults,
+    )
     yield from _metric(
         "heek_ki_link", "gauge", "The link that is configured, by its label.", 1, f'{{link="{figures.link}"}}'
     )

@@ -26,8 +26,17 @@ from heek.stations.lamps import Lamp
 LINES_TOLD: Final = 12
 """How many of the last sentences a state holds."""
 
+NOT_SAVING: Final = "The journal cannot be written: the table plays on, and its log says why."
+
 _NOW: Final = b'{"now":'
 _encoder: Final = msgspec.json.Encoder()
+
+
+class _Faults(msgspec.Struct):
+    """What a state says of the journal."""
+
+    not_saving: bool
+    journal: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,12 @@ def page_state(
 def retimed(state: bytes, now: Instant) -> bytes:
     """The same state with another `now`; raises ValueError for what `page_state` did not make."""
     return _NOW + repr(_seconds(now)).encode("ascii") + _all_but_now(state)
+
+
+def faults_of(state: bytes) -> list[str]:
+    """What an operator should see to in such a state, a sentence each: nothing is saved, or was damaged."""
+    told = msgspec.json.decode(state, type=_Faults)
+    return [*([NOT_SAVING] if told.not_saving else []), *told.journal]
 
 
 def same_but_for_now(one: bytes, other: bytes) -> bool:

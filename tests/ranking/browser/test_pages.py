@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from heek.ki.answers import encode_sign_in
+from tests.ranking.broken_pages import break_page
 from tests.ranking.ki_for_pages import Evening
 from tests.ranking.records import ANN, BEN, CLEO, FakeTable
 from tests.ranking.service import RunningKi
@@ -72,7 +73,7 @@ def the_match(ki: RunningKi) -> str:
 
 
 def paths(ki: RunningKi) -> list[str]:
-    return ["/", f"/players/{the_player(ki)}", f"/matches/{the_match(ki)}", "/nothing"]
+    return ["/", f"/players/{the_player(ki)}", f"/matches/{the_match(ki)}", "/tables", "/enrol", "/nothing"]
 
 
 def comes(page: Page, condition: str, within_s: float = 10.0) -> None:
@@ -326,3 +327,25 @@ def test_without_script_it_is_whole(full: RunningKi, open_page: OpenPage) -> Non
     page = open_page(full, java_script_enabled=False)
     assert page.locator("tbody tr").count() > 5
     assert not page.locator("#live").is_visible()
+
+
+@pytest.mark.fault("F047")
+@pytest.mark.parametrize("size", [(360, 740), (1366, 768)], ids=["phone", "laptop"])
+def test_an_open_page_says_that_the_ledger_is_damaged(
+    full: RunningKi, open_page: OpenPage, size: tuple[int, int]
+) -> None:
+    """F047: old standings are not called live, whoever met the damage; opened anew it says what to do."""
+    page = open_page(full, quiet=True, viewport={"width": size[0], "height": size[1]})
+    live(page)
+    lines = page.locator("tbody tr").count()
+    path = f"/matches/{the_match(full)}"
+    break_page(full.service._store, "matches")
+    assert full.get(path).status == 503
+    comes(page, "document.querySelector('#live').dataset.live === 'no'")
+    assert page.locator("#live").inner_text() == "not up to date: the KI’s ledger is damaged"
+    # What was right before is not taken away.
+    assert page.locator("tbody tr").count() == lines
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    page.reload()
+    says(page, "Out of order")
+    says(page, "its operator is to bring back a copy")

@@ -62,11 +62,20 @@ def open_page(browser: Browser, serve: Server) -> Iterator[Opener]:
     contexts = []
     complaints: list[str] = []
 
-    def open_one(url: str, *, wait: bool = True, expect_trouble: bool = False, **options: Any) -> Opened:
+    def open_one(
+        url: str,
+        *,
+        wait: bool = True,
+        expect_trouble: bool = False,
+        script: str | None = None,
+        **options: Any,
+    ) -> Opened:
         context = browser.new_context(**({"viewport": LAPTOP} | options))
         contexts.append(context)
         context.set_default_timeout(40000)
         page = context.new_page()
+        if script is not None:
+            page.add_init_script(script)
         origin = "/".join(url.split("/")[:3])
 
         def on_console(message: Any) -> None:

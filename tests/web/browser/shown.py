@@ -30,6 +30,8 @@ class ShownTable:
     switch_ki: bool = False
     lease_s: float = 3.0
     """How long the table believes that a button is held without a word from the page."""
+    beat_s: float = 5.0
+    """How often it says what time it is there when nothing else is new."""
     ki: KiLine = field(default_factory=lambda: KiLine("http", "up", 3, "14:02"))
     presses: list[tuple[Seat, Kind, bool]] = field(default_factory=list)
     """What the page has closed (True) and opened."""
@@ -38,6 +40,7 @@ class ShownTable:
 
     def __post_init__(self) -> None:
         self._clock = RealClock()
+        self._ahead: Duration = 0
         self.newest = b""
         """The last state as it was published."""
         self.picture = b""
@@ -45,12 +48,12 @@ class ShownTable:
         self.server = PageServer(
             self.settings,
             Doors(
-                now=self._clock.now,
+                now=self.now,
                 contact=self._contact if self.press else None,
                 fill_seats=(lambda: self.asked.append("bots")) if self.bots else None,
                 switch_ki=(lambda run: self.asked.append(f"ki {run}")) if self.switch_ki else None,
             ),
-            Tempo(lease_s=self.lease_s),
+            Tempo(lease_s=self.lease_s, beat_s=self.beat_s),
         )
 
     def __enter__(self) -> ShownTable:
@@ -68,7 +71,11 @@ class ShownTable:
 
     def now(self) -> Instant:
         """The shown table's time."""
-        return self._clock.now()
+        return self._clock.now() + self._ahead
+
+    def let_pass(self, time: Duration) -> None:
+        """So much time passes at the table at once."""
+        self._ahead += time
 
     def show(self, view: View, at: Instant, *, told: Iterable[str] = (), name: str = "Table 1") -> View:
         """Show `view` as it is at `at`, and let it run on; gives it with its instants on this clock."""

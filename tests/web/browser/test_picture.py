@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from heek.clock import MILLISECOND, SECOND, Instant
 from heek.kinds import SEATS, Kind
+from heek.session.phases import Phase
 from heek.session.view import View
 from heek.stations.lamps import lamp
 from tests.display.catalogue import HELD, T0, five, moments, table
-from tests.web.browser.conftest import PHONE, Opener
-from tests.web.browser.hands import Opened
+from tests.web.browser.conftest import PHONE, PLAYED, Opener, Server
+from tests.web.browser.hands import Opened, settled, thrown
 from tests.web.browser.shown import ShownTable
 from tests.web.table_for_pages import TableWithPage
 
@@ -158,6 +160,7 @@ def table_at_rest() -> View:
     return moments()["attract-0"][0]
 
 
+@pytest.mark.fault("F041")
 def test_the_ring_is_deadline_minus_now(shown: ShownTable, open_page: Opener) -> None:
     """The countdown's ring shows the share of time that is left by the table's clock, all the way down."""
     view = shown.show(moments()["countdown-5"][0], T0)
@@ -187,6 +190,7 @@ def ring(opened: Opened) -> float:
     return float(dashes.split(" ")[0].rstrip(",px")) / 1000
 
 
+@pytest.mark.fault("F041")
 def test_the_countdown_after_a_sleep(shown: ShownTable, open_page: Opener) -> None:
     """A page that was frozen in the middle of a countdown is right again when it wakes."""
     view = shown.show(moments()["countdown-5"][0], T0)
@@ -208,6 +212,75 @@ def test_the_countdown_after_a_sleep(shown: ShownTable, open_page: Opener) -> No
     opened.until(right, "the right rest", patience_s=10)
 
 
+TWO_CLOCKS = """
+(() => {
+    // Both of the browser's clocks, each of which may have gone on while its timers stood.
+    const ahead = window.ahead = {date_ms: 0, monotonic_ms: 0};
+    const date = Date.now.bind(Date), monotonic = performance.now.bind(performance);
+    Date.now = () => date() + ahead.date_ms;
+    performance.now = () => monotonic() + ahead.monotonic_ms;
+    window.really_ms = monotonic;
+})()
+"""
+
+
+@pytest.mark.fault("F041")
+@pytest.mark.parametrize("monotonic_s", [40, 0], ids=["a frozen tab", "a machine that slept"])
+def test_the_countdown_after_forty_seconds_without_timers(
+    serve: Server, open_page: Opener, monotonic_s: int
+) -> None:
+    """F041: within a second of waking the ring shows what is left, and the table has said nothing new."""
+    shown: ShownTable = serve(ShownTable(beat_s=1000.0))
+    shown.show(moments()["countdown-60"][0], T0)
+    opened = open_page(shown.url, script=TWO_CLOCKS)
+    opened.until(lambda: ring(opened) > 0.9, "the whole ring")
+    devtools = opened.page.context.new_cdp_session(opened.page)
+    devtools.send("Page.setWebLifecycleState", {"state": "frozen"})
+    opened.evaluate(f"Object.assign(ahead, {{date_ms: 40000, monotonic_ms: {1000 * monotonic_s}}})")
+    shown.let_pass(40 * SECOND)
+    devtools.send("Page.setWebLifecycleState", {"state": "active"})
+    took_ms = opened.evaluate(
+        """() => new Promise((done) => {
+            const woken = really_ms();
+            const look = () => {
+                const left = parseFloat(document.querySelector("#ring .left").style.strokeDasharray);
+                if (left < 340 || really_ms() > woken + 8000) done(really_ms() - woken);
+                else setTimeout(look, 10);
+            };
+            look();
+        })"""
+    )
+    assert took_ms < 1000
+    assert 0.2 < ring(opened) < 0.34
+
+
+@pytest.mark.fault("F041")
+def test_no_page_can_stop_a_round(tmp_path: Path, serve: Server, open_page: Opener) -> None:
+    """F041: the page that started the round is killed; another shows the rest, the table ends it."""
+    keys = PLAYED | {"ahyoheek.countdown_s": 4, "ahyoheek.reveal_s": 20}
+    table: TableWithPage = serve(TableWithPage(tmp_path, **keys))
+    first, other = open_page(table.url), open_page(table.url)
+    for seat in (1, 2, 3):
+        first.button(seat, Kind.PEN).click()
+    for seat in (1, 2, 3):
+        first.button(seat, Kind.PEN).click()
+    settled(first, table)
+    first.button(1, Kind.PEN).click()
+    first.button(2, Kind.PAGE).click()
+    first.until(lambda: thrown(other, 1) and thrown(other, 2), "two throws on the other page")
+    assert table.daemon.shown.phase is Phase.COUNTDOWN
+    deadline = table.daemon.shown.until
+    assert deadline is not None
+    first.page.close(run_before_unload=False)
+    assert 0 < ring(other) < 1
+    other.phase("reveal")
+    closed_at = table.daemon.shown.since
+    settle = table.config.session_settings().settle
+    assert closed_at == deadline + settle
+    assert [row.seat for row in table.daemon.shown.seats if row.won_round] == [1]
+
+
+@pytest.mark.fault("F041")
 def test_the_tables_clock_in_the_browser(shown: ShownTable, open_page: Opener) -> None:
     """The page takes the least late word for the table's time, and starts anew after a sleep or a restart."""
     shown.show(*moments()["attract-0"][:2])

@@ -6,6 +6,7 @@ import pytest
 
 from heek.kinds import KINDS, SEATS
 from heek.web.doors import PageSettings
+from heek.web.state import KiLine
 from tests.display.catalogue import T0, moments
 from tests.web.browser.conftest import LAPTOP, PHONE, Opener, Server
 from tests.web.browser.hands import Opened
@@ -109,6 +110,67 @@ def test_a_narrow_screen(serve: Server, open_page: Opener) -> None:
 
 
 SCREENS = ((1366, 768), (1366, 643), (1920, 1080), (3840, 2160), (1024, 768), (768, 1024), (1280, 600))
+
+
+COUNTED = KiLine(
+    "http", "up", 0, "14:03", service="The Cavern", counters={f"counter_{n}": n for n in range(20)}
+)
+
+
+def test_nothing_lies_beyond_the_screen(serve: Server, open_page: Opener) -> None:
+    """No shadow, no glow and nothing that the link has counted makes the page larger than the screen."""
+    shown = serve(ShownTable(PageSettings(port=0), ki=COUNTED))
+    view, at, _ = moments()["lobby-long-names"]
+    shown.show(view, at, told=["Seat 1 is taken"] * 12)
+    opened = open_page(shown.url)
+    opened.page.locator("#ki-counted summary").click()
+    for width, height in SCREENS:
+        opened.resize(width, height)
+        for part in ("documentElement", "body"):
+            size = opened.evaluate(f"[document.{part}.scrollWidth, document.{part}.scrollHeight]")
+            assert size[0] <= width, (part, width, height)
+            assert size[1] <= height, (part, width, height)
+
+
+@pytest.mark.parametrize("size", [(360, 740), (360, 480), (768, 1024), (900, 700), (1024, 768), (1366, 643)])
+def test_what_was_opened_is_seen(serve: Server, open_page: Opener, size: tuple[int, int]) -> None:
+    """Who asks what the link has counted sees the first of it below the question, wherever the KI stands."""
+    shown = serve(ShownTable(PageSettings(port=0), ki=COUNTED))
+    view, at, _ = moments()["lobby-long-names"]
+    shown.show(view, at, told=["Seat 1 is taken"] * 12)
+    opened = open_page(shown.url, viewport={"width": size[0], "height": size[1]})
+    summary = opened.page.locator("#ki-counted summary")
+    summary.click()
+    seen = """([selector, x, y]) => document.elementFromPoint(x, y)?.closest(selector) != null"""
+    for selector in ("#ki-counted summary", "#ki-counters div:nth-child(2)"):
+        opened.until(
+            lambda selector=selector: all(
+                opened.evaluate(seen, [selector, (box["left"] + box["right"]) / 2, y])
+                for box in boxes(opened, selector)
+                for y in (box["top"] + 1, box["bottom"] - 1)
+            ),
+            selector,
+            3,
+        )
+
+
+def test_only_whole_lines_are_told(serve: Server, open_page: Opener) -> None:
+    """Where the list of what happened is cut short, no line of it is cut through."""
+    shown = serve(ShownTable(PageSettings(port=0), ki=COUNTED))
+    view, at, _ = moments()["lobby-long-names"]
+    shown.show(view, at, told=["Seat 1 is taken", "Seat 2 is taken, by one with a long name"] * 6)
+    opened = open_page(shown.url)
+    opened.page.locator("#ki-counted summary").click()
+    for width, height in ((1366, 643), (1366, 768), (1280, 600), (1920, 1080)):
+        opened.resize(width, height)
+        (room,) = boxes(opened, "#told")
+        lines = [
+            line
+            for line in boxes(opened, "#told li")
+            if line["left"] < room["right"] and line["top"] < room["bottom"]
+        ]
+        assert 0 < len(lines) < 12, (width, height)
+        assert all(line["bottom"] <= room["bottom"] + 0.5 for line in lines), (width, height)
 
 
 def test_the_whole_table_without_scrolling(serve: Server, open_page: Opener) -> None:

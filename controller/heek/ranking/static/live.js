@@ -22,6 +22,7 @@ let told = content.dataset.state; // what the KI says it is at
 let shown = told; // what this page shows
 let fetching = false;
 let tryFrom = 0;
+let fault = ""; // why the KI, which is there, cannot say what is new
 
 function listen() {
   stream?.close();
@@ -48,6 +49,8 @@ async function catchUp() {
     const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(FETCH_MS) });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("content");
+    fault = (answer.status >= 500 && fresh?.dataset.fault) || "";
+    say();
     // A portal's page is no page of ours, and neither is an answer that asks for patience.
     if (!fresh?.hasAttribute("data-state") || answer.status >= 500) throw new Error("not our page");
     show(fresh, page.title);
@@ -135,11 +138,11 @@ function glide(before) {
 function say() {
   const quiet = heard ? performance.now() - heard : 0;
   const lost = quiet > (stream?.readyState === EventSource.OPEN ? QUIET_MS : AGAIN_MS);
-  const state = !heard ? "unknown" : lost ? "no" : "yes";
+  const state = !heard ? "unknown" : lost || fault ? "no" : "yes";
   const words = {
     unknown: "looking for the KI…",
     yes: "live",
-    no: `not live: last heard ${span(quiet)} ago`,
+    no: lost ? `not live: last heard ${span(quiet)} ago` : `not up to date: ${fault}`,
   }[state];
   if (live.dataset.live !== state) live.dataset.live = state;
   if (live.textContent !== words) live.textContent = words;

@@ -72,6 +72,10 @@ class Page {
     part("bots").addEventListener("click", () => this.ask("/bots", {}));
     part("ki-switch").addEventListener("click", () => this.ask("/ki", { running: this.state?.ki.state === "stopped" }));
     part("sign-own").addEventListener("click", () => this.signIn.open(this.large));
+    // Where the KI has a low box of its own, what was just opened lies below its edge.
+    part("ki-counted").addEventListener("toggle", ({ currentTarget: counted }) => {
+      if (counted.open) counted.scrollIntoView({ block: "nearest" });
+    });
     part("let-go").addEventListener("click", () => this.pick(null));
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.draw();
