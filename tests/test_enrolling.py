@@ -8,13 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from heek.cli import OK, main
 from heek.clock import SECOND
+from heek.config.values import KiConfig
+from heek.doctor.findings import Mark
+from heek.doctor.ki import KiAsked, ki_findings
+from heek.doctor.machine import this_machine
 from heek.ki import cbor
 from heek.ki.answers import encode_refusal
-from heek.ki.claim import LIFETIME, encode_enrolled
+from heek.ki.claim import LIFETIME, encode_enrolled, shown_code
 from heek.ki.link import Request
 from heek.ki.signed_answer import sign_answer
 from heek.ki.sync import digest
+from heek.ki_on_screen import ki_mark
+from heek.web.state import KiLine
 from tests.reporting_rig import Rig, a_numbered_match
 from tests.signing_ki import SigningKi
 
@@ -139,6 +146,103 @@ def enrolled(folder: Path, ki: SigningKi, matches: int = 2) -> Rig:
         rig.won(a_numbered_match(number))
     assert rig.run(10).waiting == 0
     return rig
+
+
+def where_enrolled(rig: Rig, capsys: pytest.CaptureFixture[str]) -> str | None:
+    """The KI that the table is enrolled at; its page, its display, its doctor and its command must agree."""
+    status = rig.reporting.status
+    claim = None if status.claim is None else shown_code(status.claim)
+    page = KiLine("http", status.state, status.waiting, status.last, "", status.service, claim)
+    capsys.readouterr()
+    folder = rig.ask(lambda journal: journal.file).parent
+    assert main(["enrol", "--state-dir", str(folder)]) == OK
+    said = capsys.readouterr().out
+    machine = this_machine()
+    key, _ = machine.table_key(folder)
+    kept = machine.ki_kept(folder)
+    config = KiConfig("http", "http://ki.example:8625", "", 115200)
+    told = {"state": status.state, "claim": claim}
+    findings = ki_findings(KiAsked(config, kept, True, told, None, key, ""))
+    (finding,) = [each for each in findings if each.what == "enrolment"]
+    here = status.service
+    assert (here is not None) == (f"the table is enrolled at {here} (key" in said), said
+    assert (here is not None) == finding.found.startswith(f"at “{here}”, whose key"), finding
+    assert (finding.mark is Mark.OK) == (here is not None)
+    if status.claim is not None:
+        mark = ki_mark(status)
+        assert mark is not None
+        assert mark.words[0] == "KI: not enrolled"
+        assert "not enrolled" in page.text
+        assert here is None
+        assert finding.remedy == f"at the KI: heek ki enrol {status.claim}"
+    return here
+
+
+def test_every_place_says_the_same_of_the_enrolment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before, with a code, enrolled; with a new key, and at a KI that was put back; at a start and later."""
+    ki = SigningKi(first_sight=False)
+    empty = ki.backup()
+    rig = Rig(tmp_path, ki, first_sight=False)
+    assert where_enrolled(rig, capsys) is None
+    rig.start()
+    rig.run(5)
+    ki.codes.append(shown(rig))
+    assert where_enrolled(rig, capsys) is None
+    rig.run(10)
+    assert where_enrolled(rig, capsys) == "KI of the hall"
+    rig.close()
+
+    (tmp_path / "table.key").unlink()
+    rig = Rig(tmp_path, ki, seed=2, incarnation=2, first_sight=False)
+    assert where_enrolled(rig, capsys) is None
+    rig.link.up = False
+    rig.start()
+    rig.run(10)
+    assert where_enrolled(rig, capsys) is None
+    rig.link.up = True
+    rig.run(60)
+    assert rig.reporting.status.claim is not None
+    assert where_enrolled(rig, capsys) is None
+    ki.codes.append(shown(rig))
+    rig.run(10)
+    assert where_enrolled(rig, capsys) == "KI of the hall"
+
+    ki.restore(empty)
+    ki.codes.clear()
+    rig.run(60)
+    assert rig.reporting.status.claim is not None
+    assert where_enrolled(rig, capsys) is None
+    rig.close()
+    rig = Rig(tmp_path, ki, seed=2, incarnation=3, first_sight=False)
+    assert where_enrolled(rig, capsys) is None
+    rig.start()
+    rig.run(10)
+    ki.codes.append(shown(rig))
+    rig.run(10)
+    assert where_enrolled(rig, capsys) == "KI of the hall"
+    rig.link.up = False
+    rig.run(60)
+    assert where_enrolled(rig, capsys) == "KI of the hall"
+    rig.close()
+
+
+def test_a_table_that_the_ki_knows_after_all_is_enrolled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A refusal that nobody signs leads to a code; the KI's next answer to a question, to the enrolment."""
+    rig = enrolled(tmp_path, SigningKi(first_sight=False))
+    held = rig.ki.backup()
+    rig.ki.disk["tables"].clear()
+    rig.run(60)
+    assert rig.reporting.status.claim is not None
+    assert where_enrolled(rig, capsys) is None
+    rig.ki.restore(held)
+    rig.run(LIFETIME / SECOND)
+    assert rig.reporting.status.claim is None
+    assert where_enrolled(rig, capsys) == "KI of the hall"
+    rig.close()
 
 
 @pytest.mark.parametrize("first_sight", [True, False])

@@ -14,6 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from heek.cli import OK, main
+from heek.config.values import KiConfig
+from heek.doctor.findings import Finding, Mark
+from heek.doctor.ki import KiAsked, ki_findings
+from heek.doctor.machine import this_machine
 from heek.errors import LinkError
 from heek.ki.answers import RecordAnswer, Verdict, encode_refusal
 from heek.ki.link import Request
@@ -203,7 +208,7 @@ def test_a_card_put_back_from_a_backup_offers_once_and_says_what_is_missing(tmp_
     assert (status.state, status.waiting) == ("up", 0)
     assert status.trouble == (
         "the KI holds 3 matches of this table that this journal has not: "
-        "was its card put back from a backup?",
+        "was its card put back from a backup? If that is all: heek journal acknowledge",
     )
     assert back.link.requests.count(Request.RECORDS) == 1
     play(back, range(9, 11))
@@ -215,6 +220,50 @@ def test_a_card_put_back_from_a_backup_offers_once_and_says_what_is_missing(tmp_
     assert again.run(600).trouble == status.trouble
     assert Request.RECORDS not in again.link.requests
     again.close()
+
+
+def test_what_an_operator_has_acknowledged_is_told_again_when_it_changes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a card was put back: silence from page and doctor, until the KI holds yet another match."""
+
+    def played_on(card: Path, incarnation: int, *numbers: int) -> tuple[str, ...]:
+        rig = Rig(card, ki, incarnation=incarnation)
+        rig.start()
+        for number in numbers:
+            rig.won(a_numbered_match(number))
+        trouble = rig.run(3600).trouble
+        rig.close()
+        return trouble
+
+    def doctor() -> Finding:
+        kept = this_machine().ki_kept(copy)
+        findings = ki_findings(KiAsked(KiConfig("none", "", "", 0), kept, False, None, None, "", ""))
+        return next(each for each in findings if each.what == "agreement")
+
+    ki = SigningKi()
+    card, copy = tmp_path / "card", tmp_path / "copy"
+    played_on(card, 1, 0, 1)
+    shutil.copytree(card, copy)
+    played_on(card, 2, 2, 3, 4)
+    assert len(played_on(copy, 3)) == 1
+    assert (doctor().mark, "heek journal acknowledge" in doctor().remedy) == (Mark.WARNING, True)
+    said = "the KI holds 3 matches of this table that this journal has not"
+    assert main(["journal", "acknowledge", "--by", "Otto", "--state-dir", str(copy)]) == OK
+    assert f"{said}; acknowledged by Otto" in capsys.readouterr().out
+    assert played_on(copy, 4) == ()
+    assert played_on(copy, 5, 20, 21) == ()
+    assert doctor().mark is Mark.OK
+    assert doctor().found.startswith(f"{said}; acknowledged by Otto")
+    assert main(["journal", "acknowledge", "--by", "Bea", "--state-dir", str(copy)]) == OK
+    assert "acknowledged already by Otto" in capsys.readouterr().out
+    played_on(card, 6, 5)
+    (told,) = played_on(copy, 7)
+    assert told.startswith("the KI holds 4 matches of this table that this journal has not")
+    assert doctor().mark is Mark.WARNING
+    assert main(["journal", "acknowledge", "--state-dir", str(copy)]) == OK
+    assert "acknowledged by the operator" in capsys.readouterr().out
+    assert played_on(copy, 8) == ()
 
 
 def test_two_tables_with_one_key_do_not_offer_all_day(tmp_path: Path) -> None:

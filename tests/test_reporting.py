@@ -182,6 +182,36 @@ def test_a_refusal_says_what_the_ki_says() -> None:
     assert (caught.value.code, caught.value.retry_s) == ("busy", 7.0)
 
 
+def test_each_reason_of_an_outage_is_logged_once(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """Another one in the same outage too, but no more than ten; the next outage begins anew."""
+
+    def logged() -> list[str]:
+        return [each.getMessage() for each in caplog.records if each.getMessage().startswith("the KI")]
+
+    def away(reason: str) -> None:
+        def answer(_request: Request, _body: bytes) -> bytes:
+            raise LinkError(reason)
+
+        rig.link.instead = answer
+        rig.run(400)
+
+    waits = "; results wait in the journal"
+    with caplog.at_level(logging.INFO, "heek"):
+        rig.start()
+        rig.run(1)
+        for reason in ("no route", "a login page", "no route", "a login page"):
+            away(reason)
+        assert logged() == [f"the KI: no route{waits}", f"the KI: a login page{waits}"]
+        rig.link.instead = None
+        rig.run(400)
+        away("no route")
+        assert logged()[2:] == ["the KI answers again", f"the KI: no route{waits}"]
+        for number in range(30):
+            away(f"{number} s are too long")
+    assert len(logged()) == 4 + 9
+    assert rig.reporting.status.reason == "29 s are too long"
+
+
 def test_a_mistake_of_ours_ends_no_match(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     """An exception that nobody foresaw is logged, counts as no answer, and reporting goes on."""
 

@@ -58,6 +58,8 @@ _T = TypeVar("_T")
 
 MOST_RECORDS: Final = 100
 """In one request."""
+MOST_REASONS: Final = 10
+"""Logged of one outage: some tell a number that is another each time."""
 MOST_BOUND: Final = 10
 """Results that are bound anew in one go: a hundredth of a second on a small computer."""
 MOST_NAME: Final = 24
@@ -79,7 +81,8 @@ class KiStatus:
     reason: str = ""
     """Why it is down."""
     service: str | None = None
-    """The name of the KI that this table is enrolled at; None: at none yet."""
+    """The name of the KI that this table is enrolled at; None: at none, be it that the one which it believes
+    does not know its key."""
     claim: str | None = None
     """The code (`heek.ki.claim`) that an operator is to type in at the KI; None: none is wanted."""
     trouble: tuple[str, ...] = ()
@@ -178,6 +181,8 @@ class Reporting:
         """The KI that was found, while the journal cannot take it down."""
         self._unkept = ""
         """Why the journal does not take what the KI says; empty while it does."""
+        self._logged: set[str] = set()
+        """Why the KI does not answer, as far as it was logged of the outage that there is."""
         self._told: dict[str, int] | None = None
         """What the table was told of points, or read in the journal."""
         self._n = 0
@@ -192,7 +197,8 @@ class Reporting:
     def status(self) -> KiStatus:
         """How it stands now."""
         outbox, notes, link = self._outbox, self._notes, self._link.status()
-        pin = self._unsaved or (None if notes is None else notes.pin)
+        pin = self._unsaved or (notes.pin if notes is not None and notes.known else None)
+        code = self._enrolment.shown(self._now())
         unkept = (f"the table cannot save what the KI says: {self._unkept}",) if self._unkept else ()
         known = outbox.failing or outbox.ever_answered
         state = ("down" if outbox.failing else "up") if known else "unknown"
@@ -202,8 +208,8 @@ class Reporting:
             outbox.waiting,
             self._last_wall_s,
             outbox.reason,
-            None if pin is None else pin.name,
-            self._enrolment.shown(self._now()),
+            None if pin is None or code is not None else pin.name,
+            code,
             (*unkept, *(() if notes is None else _trouble(notes)), *link.remarks),
             link.counters,
         )
@@ -303,6 +309,7 @@ class Reporting:
                 self._unkept = ""
             if self._outbox.failing:
                 log.info("the KI answers again")
+                self._logged.clear()
             self._last_wall_s = self._who.clock.wall_s()
             self._outbox.answered(self._now(), self._outbox.waiting, next_in)
 
@@ -350,7 +357,8 @@ class Reporting:
     def _failed(
         self, ask: Ask, results: list[Result], reason: str, retry_s: float | None, *, refused: bool = False
     ) -> None:
-        if not self._outbox.failing:
+        if reason not in self._logged and len(self._logged) < MOST_REASONS:
+            self._logged.add(reason)
             # No warning: a link that is away is an ordinary thing, and the page says so all the time.
             log.info("the KI: %s; results wait in the journal", reason)
         self._agenda.failed(ask)
@@ -383,6 +391,10 @@ class Reporting:
             if not attempt.heard:
                 log.info("the KI does not know this table yet; its screen shows the code to type in there")
             attempt.heard = True
+            if self._notes is not None and self._notes.known:
+                # It has signed that it waits for the code: so it knows this key no more.
+                await self._ask_journal(lambda journal: journal.no_longer_known(self._who.key.id))
+                self._see(await self._read_notes())
             return EVERY
         # First of all: the code is used up, whether or not the card takes down by whom.
         self._agenda.enrolled()
@@ -640,7 +652,7 @@ def _keep_bound(journal: Journal, bound: list[Result], hopeless: list[tuple[Resu
 def _trouble(notes: KiNotes) -> tuple[str, ...]:
     """What an operator should see to."""
     trouble = []
-    settled = words(notes.settled)
+    settled = None if notes.settled == notes.acknowledged else words(notes.settled)
     if settled is not None:
         trouble.append(settled)
     if notes.refused:

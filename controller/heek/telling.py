@@ -7,11 +7,11 @@ chose (names) is stripped of control characters, which could otherwise move the 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from heek.kinds import KINDS
+from heek.unseen import is_unseen
 
 Event: TypeAlias = Mapping[str, object]
 
@@ -78,12 +78,10 @@ def event_line(event: Event, collections: object = None) -> str:
 
 
 def printable(value: object) -> str:
-    """A value as text for a terminal: no control characters, “?” for nothing."""
+    """A value as text for a terminal: no characters that nobody sees, “?” for nothing."""
     if value is None:
         return "?"
-    return "".join(
-        "?" if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else char for char in str(value)
-    )
+    return "".join("?" if is_unseen(char) else char for char in str(value))
 
 
 def _seat(event: Event) -> str:

@@ -35,6 +35,39 @@ def test_check_names_every_mistake(table: Path, capsys: pytest.CaptureFixture[st
     assert [line.split(": ")[0] for line in said.err.splitlines()] == [f"{table}:6", f"{table}:7"]
 
 
+@pytest.mark.parametrize("beside", ["", '[log]\nlevel = "warning"\n'])
+def test_check_of_a_kis_own_file(beside: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A KI has no table: what `heek ki serve` takes is fine, and it is said that it is no table's."""
+    file = tmp_path / "ki.toml"
+    file.write_text(f'[service]\nname = "KI of the hall"\nport = 8700\n{beside}', encoding="utf-8")
+    assert main(["config", "check", str(file)]) == OK
+    assert capsys.readouterr().out == (
+        f"{file}: fine; of a KI alone: KI of the hall, at port 8700 of 127.0.0.1; heek run wants a table\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("[service]\nprt = 8700\n", 2, "did you mean service.port?"),
+        ('[service]\nport = "8700"\n', 2, "service.port: must be a whole number"),
+        ("[service]\n[stations]\ndebounce_s = 0.01\n", None, "stations.backend: must be given"),
+        ('[log]\nlevel = "info"\n', None, "stations.backend: must be given"),
+        ("", None, "stations.backend: must be given"),
+    ],
+)
+def test_check_of_a_kis_file_with_a_mistake(
+    text: str, line: int | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its mistakes are named, and what speaks of a table, or of nothing, is a table's file."""
+    file = tmp_path / "ki.toml"
+    file.write_text(text, encoding="utf-8")
+    assert main(["config", "check", str(file)]) == MISTAKE
+    err = capsys.readouterr().err
+    assert said in err
+    assert line is None or err.startswith(f"{file}:{line}: ")
+
+
 @pytest.mark.parametrize("action", ["check", "show"])
 def test_a_file_that_cannot_be_read(action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No file, a folder, and bytes that are no text are a line each that names the place, and 2."""

@@ -9,8 +9,11 @@ import pytest
 
 from heek.cli import FAILED, OK, main
 from heek.journal import News, Pin, Synced, open_journal
-from heek.ki.envelope import key_id
+from heek.ki.envelope import key_id, public_key
+from heek.ki.table_key import table_key
 from tests.journal.test_ki_notes import ANNA, BERT, KEY, MATCHES, PIN, play
+
+OTHER = key_id(public_key(bytes([2] * 32)))
 
 
 @pytest.fixture
@@ -19,7 +22,8 @@ def folder(tmp_path: Path) -> Path:
     with open_journal(tmp_path / "state") as journal:
         play(journal, 0)
         play(journal, 1)
-        journal.pin_service(PIN, KEY)
+        key = table_key(tmp_path / "state", lambda: bytes([1] * 32))
+        journal.pin_service(PIN, key.id)
     return tmp_path / "state"
 
 
@@ -32,6 +36,30 @@ def test_it_says_where_the_table_is_enrolled(folder: Path, capsys: pytest.Captur
         journal.pin_service(Pin(PIN.service, "KI", "sight"), KEY)
     main(["enrol", "--state-dir", str(folder)])
     assert "at first sight" in capsys.readouterr().out
+
+
+def test_with_another_key_the_table_is_not_enrolled(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor without one: the KI it believes is named, and the key that it does not know, if there is any."""
+    (folder / "table.key").unlink()
+    for whose in ("has no key yet", f"has the key {OTHER.hex()}, unknown there"):
+        assert main(["enrol", "--state-dir", str(folder)]) == OK
+        said = capsys.readouterr().out
+        alone = f"it believes KI alone (key {key_id(PIN.service).hex()})"
+        assert f"is not enrolled; {alone}, and {whose}: running" in said
+        assert said.endswith("(heek ki enrol CODE); 2 results wait for it\n")
+        assert table_key(folder, lambda: bytes([2] * 32)).id == OTHER
+    with open_journal(folder) as journal:
+        journal.sync(Synced({}), OTHER)
+    main(["enrol", "--state-dir", str(folder)])
+    assert "is enrolled at KI" in capsys.readouterr().out
+
+
+def test_a_damaged_key_is_told_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether the table is enrolled cannot be said without it."""
+    (folder / "table.key").write_text("no key")
+    assert main(["enrol", "--state-dir", str(folder)]) == FAILED
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n"), "table.key" in said.err) == ("", 1, True)
 
 
 def test_again_forgets_the_ki_and_nothing_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

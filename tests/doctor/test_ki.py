@@ -51,6 +51,16 @@ def test_a_sound_table() -> None:
     assert {each.mark for each in found(SOUND).values()} == {Mark.OK}
 
 
+def test_a_difference_that_somebody_knows_of_is_a_fact() -> None:
+    """It says who and when, and asks for nothing."""
+    kept = replace(ENROLLED, more=1, acknowledged="by Otto on 2026-11-30")
+    finding = found(replace(SOUND, kept=kept))["agreement"]
+    assert (finding.mark, finding.remedy) == (Mark.OK, "")
+    assert finding.found == (
+        "the KI holds 1 match of this table that this journal has not; acknowledged by Otto on 2026-11-30"
+    )
+
+
 @pytest.mark.parametrize(
     ("asked", "what", "mark", "said", "remedy"),
     [
@@ -91,6 +101,14 @@ def test_a_sound_table() -> None:
             Mark.WARNING,
             "at no KI yet",
             "start the table",
+        ),
+        (
+            replace(SOUND, kept=replace(ENROLLED, known=False), told=UP | {"claim": "BCDF GHJK"}),
+            "enrolment",
+            Mark.WARNING,
+            "not at “The Cavern” any more, the only KI that this table believes (key 0a1b2c3d4e5f6071): "
+            "that does not know this table's key, so no result is taken",
+            "heek ki enrol BCDFGHJK",
         ),
         (
             replace(SOUND, kept=replace(ENROLLED, refused=2)),

@@ -52,13 +52,15 @@ SCRIPT: tuple[Batch, ...] = (
 
 WITHOUT_KI = (
     "DROP TABLE ki; DROP TABLE news; DROP TABLE voids; DROP TABLE names; DROP TABLE digests;"
+    "DROP TABLE known_as; DROP TABLE acknowledged;"
     "ALTER TABLE results DROP COLUMN key; ALTER TABLE outbox DROP COLUMN again;"
     "ALTER TABLE outbox DROP COLUMN signature; PRAGMA user_version = 3;"
 )
 """Turns a journal into one of the third schema."""
 
 WITHOUT_DIGESTS = (
-    "DROP TABLE digests; ALTER TABLE outbox DROP COLUMN signature;"
+    "DROP TABLE digests; DROP TABLE known_as; DROP TABLE acknowledged;"
+    "ALTER TABLE outbox DROP COLUMN signature;"
     "ALTER TABLE ki ADD COLUMN settled_count INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE ki ADD COLUMN settled_xor BLOB NOT NULL DEFAULT x'00';"
     "ALTER TABLE ki ADD COLUMN offered_count INTEGER; ALTER TABLE ki ADD COLUMN offered_xor BLOB;"

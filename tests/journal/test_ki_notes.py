@@ -211,6 +211,41 @@ def test_with_another_key_news_and_digests_begin_anew(journal: Journal) -> None:
     assert (notes.pin, notes.news, notes.settled, notes.offered) == (PIN, 0, NOTHING, None)
 
 
+def test_a_table_is_enrolled_with_the_keys_that_its_ki_knows(journal: Journal) -> None:
+    """Pinned with a key, or told how things stand by it; until the KI says no, or another KI is pinned."""
+    assert not journal.is_known_as(KEY)
+    journal.sync(Synced({ANNA: 1}), KEY)
+    assert not journal.is_known_as(KEY)
+    journal.pin_service(PIN, KEY)
+    assert (journal.is_known_as(KEY), journal.ki_notes(KEY).known) == (True, True)
+    journal.meet_with_key(OTHER_KEY)
+    assert (journal.is_known_as(OTHER_KEY), journal.ki_notes(OTHER_KEY).known) == (False, False)
+    journal.sync(Synced({}), OTHER_KEY)
+    assert journal.is_known_as(OTHER_KEY)
+    journal.no_longer_known(OTHER_KEY)
+    assert (journal.is_known_as(OTHER_KEY), journal.pin()) == (False, PIN)
+    journal.pin_service(PIN, OTHER_KEY)
+    assert journal.is_known_as(OTHER_KEY)
+    journal.pin_service(Pin(b"T" * 32, "Another", "code"), OTHER_KEY)
+    assert (journal.is_known_as(OTHER_KEY), journal.is_known_as(KEY)) == (True, False)
+    journal.forget_service()
+    assert not journal.is_known_as(OTHER_KEY)
+
+
+def test_a_table_that_was_enrolled_under_the_fourth_schema_still_is(tmp_path: Path) -> None:
+    """With the key that it had then, for a reader of the old file and after the daemon has opened it."""
+    with open_journal(tmp_path) as journal:
+        journal.pin_service(PIN, KEY)
+    db = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    db.executescript(WITHOUT_DIGESTS)
+    db.close()
+    with read_journal(tmp_path) as reader:
+        assert (reader.is_known_as(KEY), reader.is_known_as(OTHER_KEY)) == (True, False)
+    with open_journal(tmp_path) as journal:
+        assert (journal.is_known_as(KEY), journal.is_known_as(OTHER_KEY)) == (True, False)
+        assert journal.verify() == []
+
+
 def test_what_cannot_be_written_is_not_half_there(tmp_path: Path) -> None:
     """Somebody holds the file in the middle of it: neither news nor points nor the offer are kept."""
     with open_journal(tmp_path) as journal:
@@ -248,6 +283,7 @@ def test_a_journal_of_the_third_schema_goes_on(tmp_path: Path) -> None:
     db.close()
     with read_journal(tmp_path) as reader:
         assert (reader.pin(), reader.voids(), reader.names(), reader.settled()) == (None, {}, {}, 0)
+        assert not reader.is_known_as(KEY)
         assert (reader.waiting(), reader.player_deltas()) == (1, {ANNA: 4, BERT: -4})
     with open_journal(tmp_path) as journal:
         assert (journal.waiting(), journal.told_points()) == (1, {ANNA: 104})

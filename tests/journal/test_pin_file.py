@@ -29,7 +29,7 @@ def test_it_follows_the_journal(tmp_path: Path) -> None:
     emptied(tmp_path)
     with open_or_salvage(tmp_path) as journal:
         assert journal.pin() == OTHER
-        assert journal.ki_notes(KEY).news == 0
+        assert (journal.ki_notes(KEY).news, journal.is_known_as(KEY)) == (0, True)
         journal.forget_service()
     assert not file.exists()
     emptied(tmp_path)

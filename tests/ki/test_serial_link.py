@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from heek.clock import Instant, RealClock
 from heek.errors import LinkError, LinkTooSlow
 from heek.ki.delivery import MOST_MESSAGE, MessageArrived
 from heek.ki.framing import FrameDecoder
@@ -261,6 +262,46 @@ def test_a_line_that_sends_back_what_we_say() -> None:
                 loop.remove_reader(master)
 
     asyncio.run(run())
+
+
+class HurriedClock:
+    """A clock of which ten seconds pass in each."""
+
+    def __init__(self) -> None:
+        self._clock = RealClock()
+        self.origin_ns = self._clock.origin_ns
+
+    def now(self) -> Instant:
+        return 10 * self._clock.now()
+
+    def wall_s(self) -> float:
+        return self._clock.wall_s()
+
+
+def test_what_is_over_is_no_longer_told_as_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    """An echo that ends, then a console that talks and falls silent: each is told while it is there, once."""
+
+    def told(words: str) -> int:
+        return sum(words in each.getMessage() for each in caplog.records)
+
+    async def run() -> None:
+        with a_terminal() as (master, port):
+            async with a_link(port, clock=HurriedClock()) as link:
+                loop = asyncio.get_running_loop()
+                loop.add_reader(master, lambda: os.write(master, os.read(master, 4096)))
+                await until(lambda: "sends back what we say" in link.status().text)
+                loop.remove_reader(master)
+                loop.add_reader(master, lambda: os.read(master, 4096))
+                await until(lambda: "nothing at all comes in" in link.status().text)
+                os.write(master, b"\r\nraspberrypi login: ")
+                await until(lambda: "something else talks on the line" in link.status().text)
+                await until(lambda: "nothing at all comes in" in link.status().text)
+                loop.remove_reader(master)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(run())
+    words = ("sends back what we say", "nothing at all comes in", "something else talks on the line")
+    assert [told(each) for each in words] == [1, 1, 1]
 
 
 def test_nothing_but_frames_is_written() -> None:

@@ -26,6 +26,7 @@ from heek.ki.sync import ERASED, NAMED, NO_MARK, RESTORED, VOIDED, SyncAnswer
 from heek.ranking.accounts import mend_standings, points_of, standings_add_up
 from heek.ranking.board import board, last_matches, match_page, player_page
 from heek.ranking.ledger import Ledger
+from heek.ranking.names import names_for
 from heek.ranking.operator_requests import Act, Erase, Rename, Restore, Void
 from heek.ranking.schema import matches, records, rulings, set_aside, tables, transfers
 from heek.ranking.store import Store, open_store
@@ -257,6 +258,52 @@ def test_a_player_has_another_name(ledger: Ledger, store: Store, table: FakeTabl
             ledger.act(Rename(number, "Ann of the bridge", "too"), "operator")
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("ANN OF THE BRIDGE", "looks like another player's name ('Ann of the bridge', "),
+        ("Ann  of the Bridge", "looks like another player's name"),
+        ("Ann of the br1dge", None),
+        ("Ann of the br\u0131dge", "looks like another player's name"),
+        ("\u0410nn of the bridge", "mixes Cyrillic and Latin"),
+        ("Ann\u200b of the bridge", "U+200B ZERO WIDTH SPACE"),
+        ("\u202eAnn", "U+202E RIGHT-TO-LEFT OVERRIDE"),
+        ("\u3164", "U+3164 HANGUL FILLER"),
+        ("   ", "has no letter"),
+        ("Calm Keeper 7", "is like the names that the KI gives"),
+        ("Ca1m Keeper l0", "is like the names that the KI gives"),
+    ],
+)
+def test_nobody_is_called_what_another_may_be_taken_for(
+    ledger: Ledger, table: FakeTable, name: str, why: str | None
+) -> None:
+    """A name that is like another player's, or like one that the KI gives, is refused; nothing is told."""
+    take(ledger, table.sealed({ANN: 1, BEN: 1}, ANN))
+    ledger.act(Rename(ANN, "Ann of the bridge", "asked for it"), "operator")
+    if why is None:
+        ledger.act(Rename(BEN, name, "asked for it"), "operator")
+        return
+    with pytest.raises(RankingRefusal) as refused:
+        ledger.act(Rename(BEN, name, "asked for it"), "operator")
+    assert (refused.value.code, why in str(refused.value)) == ("malformed", True), refused.value
+    assert len(told(ledger, table)) == 1
+
+
+def test_a_player_may_be_called_as_before_and_with_other_capitals(
+    ledger: Ledger, store: Store, table: FakeTable
+) -> None:
+    """A renaming is undone with the name that was drawn, and nobody is in their own way."""
+    take(ledger, table.sealed({ANN: 1, BEN: 1}, ANN))
+    with store.reader.begin() as connection:
+        page = player_page(connection, ANN)
+    assert page is not None
+    for name, called in (("Ann", "Ann"), (" ANN ", "ANN"), (page.person.name, page.person.name)):
+        said = ledger.act(Rename(ANN, name, "asked for it"), "operator")
+        assert said.startswith(f"{ANN} is called {called} now")
+    with pytest.raises(RankingRefusal, match="the names that the KI gives"):
+        ledger.act(Rename(BEN, next(names_for(CLEO)), "asked for it"), "operator")
+
+
 def test_an_erasure_replaces_the_identity_and_keeps_the_entries(
     ledger: Ledger, store: Store, table: FakeTable
 ) -> None:
@@ -373,6 +420,11 @@ def test_the_commands_of_heek_ki(ki: RunningKi, capsys: pytest.CaptureFixture[st
     assert heek("restore", record.match_id, "--reason", "no")[0] == 0
     assert heek("rename", ANN, "Ann", "--reason", "asked", "--by", "Otto")[0] == 0
     assert heek("rename", "123", "Ann", "--reason", "asked")[0] != 0
+    for name in ("A\u200bnn", "\udcff", "\u202eevil"):
+        code, said = heek("rename", BEN, name, "--reason", "asked")
+        assert (code != 0, "that nobody can see" in said, said.count("\n")) == (True, True, 1)
+    code, said = heek("rename", BEN, "ANN", "--reason", "asked")
+    assert (code != 0, f"looks like another player's name ('Ann', {ANN})" in said) == (True, True)
     code, said = heek("erase", ANN, "--reason", "asked for it")
     assert (code, f"{ANN} is erased" in said) == (0, True)
     assert heek("erase", ANN, "--reason", "again")[0] != 0

@@ -27,9 +27,17 @@ def add_to(commands: Any) -> None:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Say that the file is fine; raises ConfigError with every mistake if it is not."""
-    from heek.config import load
+    """Say that the file is fine; raises ConfigError with every mistake if it is not.
 
+    One of a KI alone needs no table, for `heek ki serve` takes it so.
+    """
+    from heek.config import is_for_service_alone, load, load_service
+
+    if is_for_service_alone(arguments.file):
+        service, _ = load_service(arguments.file)
+        where = f"port {service.port} of {service.host}"
+        print(f"{arguments.file}: fine; of a KI alone: {service.name}, at {where}; heek run wants a table")
+        return OK
     config = load(arguments.file)
     print(f"{arguments.file}: fine; {config.table.name}, seats {', '.join(map(str, config.seat_numbers))}")
     return OK

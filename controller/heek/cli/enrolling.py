@@ -27,12 +27,19 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Say it, or forget it; raises JournalError if there is no journal or the table still runs."""
+    """Say it, or forget it.
+
+    Raises JournalError if there is no journal or the table still runs, KeyFileError if its key is not sound.
+    """
     from heek.journal import open_journal, read_journal
+    from heek.ki.table_key import key_if_any
 
     place = journal_of(arguments)
     with read_journal(place) as journal:
         pin, waiting, file = journal.pin(), journal.waiting(), journal.file
+        if not arguments.again:
+            key = key_if_any(file.parent)
+            known = key is not None and journal.is_known_as(key.id)
     if arguments.again:
         with open_journal(file.parent) as opened:
             opened.forget_service()
@@ -40,6 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{file}: the table {was}; start it, and it enrols at the KI that it finds there")
     elif pin is None:
         print(f"{file}: the table is enrolled at no KI yet; {_results(waiting)} for one")
+    elif not known:
+        why = "has no key yet" if key is None else f"has the key {key.id.hex()}, unknown there"
+        alone = f"{pin.name} alone (key {_key_id(pin.service)})"
+        print(
+            f"{file}: the table is not enrolled; it believes {alone}, and {why}: running, it shows a code, "
+            f"to be typed in there (heek ki enrol CODE); {_results(waiting)} for it"
+        )
     else:
         how = "by its code" if pin.found == "code" else "at first sight"
         print(

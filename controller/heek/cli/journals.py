@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from heek.cli import FAILED, OK, exporting, machine_output
+from heek.cli import FAILED, OK, acknowledging, exporting, machine_output
 from heek.cli.journal_place import add_place, journal_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def add_to(commands: Any) -> None:
     )
     verify.set_defaults(run=run_verify)
     exporting.add_to(actions)
+    acknowledging.add_to(actions)
 
 
 def _number(text: str) -> int:

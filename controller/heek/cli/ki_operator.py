@@ -111,9 +111,11 @@ def _restore(arguments: argparse.Namespace) -> Wish:
 
 
 def _rename(arguments: argparse.Namespace) -> Wish:
+    from heek.ranking.look_alikes import chosen_name
     from heek.ranking.operator_requests import Rename
 
-    return Rename(arguments.number, arguments.name, arguments.reason)
+    # Said here already, for what is no text at all does not even get to the KI.
+    return Rename(arguments.number, chosen_name(arguments.name), arguments.reason)
 
 
 def _erase(arguments: argparse.Namespace) -> Wish:

@@ -1,7 +1,7 @@
 """One TOML file into typed, frozen values, with every mistake answered at once."""
 
 from heek.config.document import example, show
-from heek.config.reading import from_keys, from_text, load, load_service
+from heek.config.reading import from_keys, from_text, is_for_service_alone, load, load_service
 from heek.config.values import (
     AhyoheekConfig,
     Config,
@@ -31,6 +31,7 @@ __all__ = [
     "example",
     "from_keys",
     "from_text",
+    "is_for_service_alone",
     "load",
     "load_service",
     "show",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from heek.clock import SECOND, nanoseconds
+from heek.unseen import first_unseen
 
 
 class Rule(Protocol):
@@ -133,6 +134,9 @@ class Name:
             raise ValueError(f"has {len(value)} characters; {self.longest} at most")
         if not value.isprintable():
             raise ValueError("has a character that cannot be shown (a line break, tab or control); remove it")
+        unseen = first_unseen(value)
+        if unseen is not None:
+            raise ValueError(f"has a character that nobody can see ({unseen}); remove it")
         return value
 
     def words(self) -> str:

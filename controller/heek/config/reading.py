@@ -67,6 +67,16 @@ def load(path: Path | str) -> Config:
     return from_text(_text_of(Path(path)), str(path))
 
 
+def is_for_service_alone(path: Path | str) -> bool:
+    """Whether a configuration file is of a KI without a table: it has [service], and at most [log] beside it.
+
+    Raises ConfigError if it cannot be read, or is no TOML.
+    """
+    _, entries = _parsed(_text_of(Path(path)), str(path))
+    sections = {entry.place[0] for entry in entries}
+    return "service" in sections and sections <= {"service", "log"}
+
+
 def load_service(path: Path | str) -> tuple[ServiceConfig, LogConfig]:
     """What a configuration file says for the KI; it need have no table in it.
 

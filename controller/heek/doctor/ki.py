@@ -28,11 +28,15 @@ class KiKept:
     more: int
     """Matches that the KI holds of this table and the journal has not; may be negative."""
     service: str | None
-    """The name of the KI that the table is enrolled at; None: at none yet."""
+    """The name of the KI that the table believes; None: it was enrolled at none yet."""
     key: str = ""
     """That KI's key id, as hexadecimal text."""
     found: str = ""
     """How it was found: `code` or `sight`."""
+    acknowledged: str = ""
+    """By whom and when somebody has said to know of `more` as it is; empty: nobody has."""
+    known: bool = True
+    """That KI knows the key that this table has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def ki_findings(asked: KiAsked) -> Iterator[Finding]:
             AREA, "refused", Mark.WARNING, f"the KI does not count {kept.refused} {results}", _REFUSED_REMEDY
         )
     if kept.more:
-        yield _disagreement(kept.more)
+        yield _disagreement(kept.more, kept.acknowledged)
     counters = (asked.told or {}).get("counters")
     if asked.config.link == "http" and isinstance(counters, dict) and counters:
         # Of a wire they are judged elsewhere (`heek.doctor.running_link`).
@@ -132,36 +136,45 @@ def _link(asked: KiAsked) -> Iterator[Finding]:
 
 
 def _enrolment(asked: KiAsked, kept: KiKept) -> Finding:
-    if kept.service is not None:
+    if kept.service is not None and kept.known:
         how = "by a code" if kept.found == "code" else "at first sight"
         said = f"at “{kept.service}”, whose key {kept.key} is pinned; found {how}"
         return Finding(AREA, "enrolment", Mark.OK, said)
+    nowhere = "at no KI yet"
+    if kept.service is not None:
+        nowhere = (
+            f"not at “{kept.service}” any more, the only KI that this table believes (key {kept.key}): "
+            "that does not know this table's key"
+        )
     claim = (asked.told or {}).get("claim")
     if claim:
         return Finding(
             AREA,
             "enrolment",
             Mark.WARNING,
-            "at no KI yet, so no result is taken",
+            f"{nowhere}, so no result is taken",
             f"at the KI: heek ki enrol {str(claim).replace(' ', '')}",
         )
     if asked.running:
         remedy = "see to the link first; then it enrols by itself, or shows a code"
     else:
         remedy = "start the table and, if its screen shows a code, type that in at the KI: heek ki enrol"
-    return Finding(AREA, "enrolment", Mark.WARNING, "at no KI yet", remedy)
+    return Finding(AREA, "enrolment", Mark.WARNING, nowhere, remedy)
 
 
-def _disagreement(more: int) -> Finding:
+def _disagreement(more: int, acknowledged: str) -> Finding:
     if more > 0:
         matches = "match" if more == 1 else "matches"
         found = f"the KI holds {more} {matches} of this table that this journal has not"
     else:
         found = f"the KI lacks {-more} of what it has answered for, and offering all again changed nothing"
+    if acknowledged:
+        return Finding(AREA, "agreement", Mark.OK, f"{found}; acknowledged {acknowledged}")
     return Finding(
         AREA,
         "agreement",
         Mark.WARNING,
         found,
-        "was the table's card, or the KI, put back from a backup? see heek ki tables",
+        "was the table's card, or the KI, put back from a backup? see heek ki tables; if that is all, say so "
+        "with the table stopped: heek journal acknowledge",
     )

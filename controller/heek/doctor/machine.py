@@ -33,6 +33,7 @@ from heek.stations.header_chip import Chip, Line
 
 if TYPE_CHECKING:
     from heek.config import DisplayConfig
+    from heek.journal import JournalReader
 
 LIBRARIES: Final = (
     "gpiozero",
@@ -320,25 +321,37 @@ def _ki_kept(folder: Path) -> KiKept | None:
                 None if pin is None else pin.name,
                 "" if pin is None else key_id(pin.service).hex(),
                 "" if pin is None else pin.found,
+                acknowledged=_acknowledged(journal),
+                known=pin is None or _is_known(journal, folder),
             )
     except JournalError:
         return None
 
 
-class _NoKey(Exception):
-    """There is none, and the doctor makes none."""
+def _acknowledged(journal: JournalReader) -> str:
+    from heek.ki.settlement import acknowledged_words
+
+    known = journal.acknowledgement()
+    return "" if known is None else acknowledged_words(known.by, known.at_s, known.trust)
+
+
+def _is_known(journal: JournalReader, folder: Path) -> bool:
+    from heek.ki.table_key import key_if_any
+
+    try:
+        key = key_if_any(folder)
+    except KeyFileError:
+        # What is wrong with it is told by itself, and without it the table does not even start.
+        return True
+    return key is not None and journal.is_known_as(key.id)
 
 
 def _table_key(folder: Path) -> tuple[str, str]:
-    from heek.ki.table_key import table_key
-
-    def never() -> bytes:
-        raise _NoKey
+    from heek.ki.table_key import key_if_any
 
     try:
-        return table_key(folder, never).id.hex(), ""
-    except _NoKey:
-        return "", ""
+        key = key_if_any(folder)
+        return "" if key is None else key.id.hex(), ""
     except KeyFileError as error:
         return "", str(error)
 

@@ -11,6 +11,7 @@ from heek.journal.reader import JournalReader, read_journal
 from heek.journal.records import (
     NOBODYS,
     Acknowledged,
+    Acknowledgement,
     Answered,
     Batch,
     Entry,
@@ -32,6 +33,7 @@ from heek.journal.writer import InlineExecutor, JournalWriter, NotSaved, WriterS
 __all__ = [
     "NOBODYS",
     "Acknowledged",
+    "Acknowledgement",
     "Answered",
     "Batch",
     "Entry",

@@ -16,8 +16,25 @@ from heek.errors import JournalError
 from heek.journal.checks import check
 from heek.journal.ki_notes import UNANSWERED, UNANSWERED_BEFORE, unanswered_deltas
 from heek.journal.packing import unpacked, whole_line
-from heek.journal.records import Entry, FairnessReport, Pin, RecordedPart, Result, SnapshotLabel
-from heek.journal.schema import DIGESTS_SINCE, KI_SINCE, RECORDINGS_SINCE, trouble
+from heek.journal.records import (
+    NO_MATCHES,
+    Acknowledgement,
+    Digest,
+    Entry,
+    FairnessReport,
+    Pin,
+    RecordedPart,
+    Result,
+    SnapshotLabel,
+)
+from heek.journal.schema import (
+    ACKNOWLEDGED_SINCE,
+    DIGESTS_SINCE,
+    KI_SINCE,
+    KNOWN_SINCE,
+    RECORDINGS_SINCE,
+    trouble,
+)
 
 _PAGE: Final = 500
 _PARTS_PAGE: Final = 50
@@ -84,16 +101,40 @@ class KeptRecords:
             raise trouble(self.file, error) from None
 
     def pin(self) -> Pin | None:
-        """The KI that the table is enrolled at; None: at none yet."""
+        """The KI that the table believes; None: it was enrolled at none yet."""
         rows = self._rows("SELECT service, name, found FROM ki") if self._keeps_ki() else []
         return Pin(bytes(rows[0][0]), str(rows[0][1]), str(rows[0][2])) if rows else None
 
+    def is_known_as(self, key: bytes) -> bool:
+        """Whether the table is enrolled: the KI that it believes knows it by the key of this id.
+
+        As far as that has said; it may have been put back since from a backup in which it did not. Every
+        place that tells people whether the table is enrolled asks this.
+        """
+        if int(self._rows("PRAGMA user_version")[0][0]) < KNOWN_SINCE:
+            return bool(self._keeps_ki() and self._rows("SELECT 1 FROM ki WHERE key = ?", (key,)))
+        return bool(self._rows("SELECT 1 FROM known_as WHERE key = ?", (key,)))
+
     def settled(self) -> int:
         """How many matches more the KI holds of this table than the journal knows it to have taken."""
+        return self.difference()[0]
+
+    def difference(self) -> Digest:
+        """By what the KI's digest differs from ours, with the present key, and no offer has changed it."""
         # A file that only a reader has opened may be of the heek that kept it beside the KI's name.
         where = "digests JOIN ki USING(key)" if self._keeps_digests() else "ki"
-        rows = self._rows(f"SELECT settled_count FROM {where}") if self._keeps_ki() else []
-        return int(rows[0][0]) if rows else 0
+        rows = self._rows(f"SELECT settled_count, settled_xor FROM {where}") if self._keeps_ki() else []
+        return (int(rows[0][0]), bytes(rows[0][1])) if rows else NO_MATCHES
+
+    def acknowledgement(self) -> Acknowledgement | None:
+        """Who knows of the difference as it is now; None: nobody does, or there is none."""
+        if int(self._rows("PRAGMA user_version")[0][0]) < ACKNOWLEDGED_SINCE:
+            return None
+        rows = self._rows("SELECT count, xor, at_s, trust, by FROM acknowledged JOIN ki USING(key)")
+        if not rows or (rows[0][0], bytes(rows[0][1])) != self.difference():
+            return None
+        count, xor, at_s, trust, by = rows[0]
+        return Acknowledgement((int(count), bytes(xor)), int(at_s), str(trust), str(by))
 
     def voids(self) -> dict[str, str]:
         """The matches that an operator has declared void, each with the reason."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from heek.journal.checks import deltas_of
-from heek.journal.records import NO_MATCHES, Digest, News, Pin, SettledKey, Synced
+from heek.journal.records import NO_MATCHES, Acknowledgement, Digest, News, Pin, SettledKey, Synced
 
 UNANSWERED: Final = "state = 'waiting' AND again = 0 AND match NOT IN (SELECT match FROM voids)"
 """Results whose deltas are not in what the KI tells of points: those offered again were in it once, and a
@@ -71,18 +71,35 @@ def pin_service(db: sqlite3.Connection, pin: Pin, key: bytes) -> None:
     if known is not None and bytes(known[0]) == pin.service:
         db.execute("UPDATE ki SET name = ?, found = ?", (pin.name, pin.found))
         meet_with_key(db, key)
-        return
-    forget_service(db)
-    db.execute(
-        "INSERT INTO ki(id, service, name, found, key) VALUES(1, ?, ?, ?, ?)",
-        (pin.service, pin.name, pin.found, key),
-    )
+    else:
+        forget_service(db)
+        db.execute(
+            "INSERT INTO ki(id, service, name, found, key) VALUES(1, ?, ?, ?, ?)",
+            (pin.service, pin.name, pin.found, key),
+        )
+    be_known(db, key)
 
 
 def forget_service(db: sqlite3.Connection) -> None:
     """Be enrolled nowhere. What results became there stays; a KI that lacks them says so by its digest."""
-    for table in ("ki", "news", "voids", "names", "digests"):
+    for table in ("ki", "news", "voids", "names", "digests", "known_as", "acknowledged"):
         db.execute(f"DELETE FROM {table}")
+
+
+def be_known(db: sqlite3.Connection, key: bytes, *, yes: bool = True) -> None:
+    """The KI has said that it knows the table by the key of this id, or that it does not."""
+    if yes:
+        db.execute("INSERT OR IGNORE INTO known_as(key) SELECT ? FROM ki", (key,))
+    else:
+        db.execute("DELETE FROM known_as WHERE key = ?", (key,))
+
+
+def acknowledge_difference(db: sqlite3.Connection, key: bytes, known: Acknowledgement) -> None:
+    """An operator knows of this difference; it takes the place of another that was acknowledged before."""
+    db.execute(
+        "INSERT OR REPLACE INTO acknowledged(key, count, xor, at_s, trust, by) VALUES(?, ?, ?, ?, ?, ?)",
+        (key, *known.difference, known.at_s, known.trust, known.by),
+    )
 
 
 def meet_with_key(db: sqlite3.Connection, key: bytes) -> None:
@@ -102,6 +119,7 @@ def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
         if last is not None and each.number > last[0]:
             _apply(db, each)
     tell_points(db, synced.points)
+    be_known(db, key)
     present = SettledKey(key, synced.settled, synced.offered, synced.offer)
     for compared in (present, *synced.formers):
         settle(db, compared.key, compared.settled, compared.offered)

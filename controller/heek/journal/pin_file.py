@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from heek.durable import sync_folder, write_all
+from heek.journal.ki_notes import be_known
 from heek.journal.schema import not_writable
 
 PIN_NAME: Final = "ki.pin"
@@ -67,6 +68,8 @@ def bring_back_pin(db: sqlite3.Connection, folder: Path) -> None:
             "INSERT INTO ki(id, service, name, found, key) VALUES(1, ?, ?, ?, ?)",
             (bytes.fromhex(found[1]), found[4], found[3], bytes.fromhex(found[2])),
         )
+        # If it does not know that key any more, it says so when it is asked.
+        be_known(db, bytes.fromhex(found[2]))
 
 
 def _read(file: Path) -> re.Match[str] | None:

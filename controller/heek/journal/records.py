@@ -90,7 +90,11 @@ NO_MARK: Final = bytes(8)
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The KI that the table is enrolled at: from then on no other one's answers count."""
+    """The KI that the table believes, since it was enrolled there: no other one's answers count from then on.
+
+    Whether it is enrolled there now is another question: the KI may not know the key that it has today
+    (`KeptRecords.is_known_as`).
+    """
 
     service: bytes
     """Its public key, 32 bytes."""
@@ -114,6 +118,19 @@ class News:
     """The reason, or the name."""
     mark: bytes = NO_MARK
     """By which the KI knows it from another one that it told under that number (8 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """An operator has said to know by what the KI's digest differs, and that this is all right."""
+
+    difference: Digest
+    at_s: int
+    """Seconds since 1970, by the wall clock."""
+    trust: str
+    """How far that was to be believed (`heek.boot.wall_trust`)."""
+    by: str
+    """Who it was, as they called themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +182,10 @@ class KiNotes:
     """The keys that the table had before and that results are signed by, the newest first."""
     held: bool
     """Results, or answers to them, are in memory alone, since the card takes nothing."""
+    acknowledged: Digest = NO_MATCHES
+    """The settled difference that an operator knows of; any other one is told."""
+    known: bool = False
+    """The KI that is pinned knows the table by this key, as far as it has said: the table is enrolled."""
 
 
 @dataclass(frozen=True, slots=True)

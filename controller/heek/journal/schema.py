@@ -26,7 +26,9 @@ check answers "ok" to it; only a mark outside of the file can tell that there wa
 VERSION: Final = 5
 RECORDINGS_SINCE: Final = 3
 KI_SINCE: Final = 4
+ACKNOWLEDGED_SINCE: Final = 5
 DIGESTS_SINCE: Final = 5
+KNOWN_SINCE: Final = 5
 APPLICATION_ID: Final = 0x6865656B  # "heek"
 
 PAGE_BYTES: Final = 512
@@ -78,6 +80,17 @@ _DIGESTS: Final = (
 """By key id, as the table may have had others before: the difference of digests that is settled, and what the
 KI should hold while an offer is under way (`heek.ki.settlement`). A key without a row agrees with the KI."""
 
+_KNOWN: Final = ("CREATE TABLE known_as(key BLOB PRIMARY KEY)",)
+"""The key ids by which the KI of the row in `ki` knows this table, as far as it has said."""
+
+_ACKNOWLEDGED: Final = (
+    """CREATE TABLE acknowledged(
+        key BLOB PRIMARY KEY, count INTEGER NOT NULL, xor BLOB NOT NULL,
+        at_s INTEGER NOT NULL, trust TEXT NOT NULL, by TEXT NOT NULL)""",
+)
+"""By key id: the settled difference that an operator knows of, who and when that was (by the wall clock, and
+how far it was believed). It is told no more as long as it stays the same."""
+
 _TABLES: Final = (
     """CREATE TABLE events(
         seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, event TEXT NOT NULL, body TEXT NOT NULL)""",
@@ -97,6 +110,8 @@ _TABLES: Final = (
     *_FAIRNESS,
     *_KI,
     *_DIGESTS,
+    *_KNOWN,
+    *_ACKNOWLEDGED,
 )
 """`results.record` is the match as JSON, for people and for our own sums; `results.cbor` the bytes that are
 signed and sent, `results.key` the key id in them. `outbox.state` is `waiting`, or what the KI answered; with
@@ -116,7 +131,13 @@ _UPGRADES: Final = {
         "ALTER TABLE outbox ADD COLUMN again INTEGER NOT NULL DEFAULT 0",
         *_KI,
     ),
-    4: ("ALTER TABLE outbox ADD COLUMN signature BLOB", *_DIGESTS),
+    4: (
+        "ALTER TABLE outbox ADD COLUMN signature BLOB",
+        *_DIGESTS,
+        *_KNOWN,
+        *_ACKNOWLEDGED,
+        "INSERT INTO known_as(key) SELECT key FROM ki",
+    ),
 }
 """By version: what brings a file to the next one."""
 

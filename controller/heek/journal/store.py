@@ -25,6 +25,7 @@ from heek.journal.records import (
     NO_MARK,
     NO_MATCHES,
     Acknowledged,
+    Acknowledgement,
     Answered,
     Batch,
     Digest,
@@ -369,6 +370,8 @@ class Journal(KeptRecords):
                 if each != key
             ),
             held=self._held.any(),
+            acknowledged=self._acknowledged(key),
+            known=self.is_known_as(key),
         )
 
     def _settled_of(self, key: bytes) -> tuple[Digest, Digest | None]:
@@ -415,6 +418,30 @@ class Journal(KeptRecords):
         self._deltas = None
         return known
 
+    def no_longer_known(self, key: bytes) -> None:
+        """The KI does not know the table by the key of this id, or not any more; raises JournalError."""
+        with self._transaction():
+            ki_notes.be_known(self._db, key, yes=False)
+
+    def acknowledge_difference(self, by: str, at_s: int, trust: str) -> Acknowledgement | None:
+        """Note who knows of the difference as it is now, with the present key; None: there is none.
+
+        Whoever has acknowledged it before stays. `at_s` is the wall clock's, `trust` how far that is to be
+        believed. Raises JournalError.
+        """
+        found = self.acknowledgement()
+        rows = self._rows("SELECT key FROM ki")
+        if found is not None or not rows or self.difference() == NO_MATCHES:
+            return found
+        known = Acknowledgement(self.difference(), at_s, trust, by)
+        with self._transaction():
+            ki_notes.acknowledge_difference(self._db, bytes(rows[0][0]), known)
+        return known
+
+    def _acknowledged(self, key: bytes) -> Digest:
+        rows = self._rows("SELECT count, xor FROM acknowledged WHERE key = ?", (key,))
+        return (int(rows[0][0]), bytes(rows[0][1])) if rows else NO_MATCHES
+
     def meet_with_key(self, key: bytes) -> None:
         """The table has the key of this id from now on; raises JournalError."""
         with self._transaction():
@@ -446,6 +473,7 @@ class Journal(KeptRecords):
         return bool(
             synced.offer
             or synced.news_anew
+            or (notes.pin is not None and not notes.known)
             or any(each.number > notes.news for each in synced.news)
             or (synced.settled, synced.offered) != (notes.settled, notes.offered)
             or any(

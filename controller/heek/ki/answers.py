@@ -14,6 +14,7 @@ from heek.errors import LinkError, RecordError
 from heek.ki import cbor
 from heek.ki.envelope import public_key, sign_introduction
 from heek.ki.numbers import is_ki_number
+from heek.unseen import is_unseen
 
 MARK: Final = 1
 """The version of the answers, under the key `ki`."""
@@ -205,7 +206,7 @@ def read_signed_in(body: bytes) -> SignedIn:
         case {"player": str(player), "name": str(name), "points": points} if is_ki_number(
             player
         ) and is_number(points):
-            return SignedIn(player, _one_line(name), points)
+            return SignedIn(player, _one_line(name) or player, points)
     raise LinkError("the KI's answer is not one to a sign-in; are both of the same version?")
 
 
@@ -249,5 +250,6 @@ def read_answer(body: bytes) -> dict[str, Any]:
 
 def _one_line(text: str) -> str:
     """What comes from outside and is shown: on one line, and no longer than people read."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text[: MOST_TEXT + 1]).split())
+    seen = (" " if is_unseen(each) else each for each in text[: MOST_TEXT + 1])
+    line = " ".join("".join(seen).split())
     return line if len(line) <= MOST_TEXT else line[: MOST_TEXT - 1] + "…"

@@ -44,6 +44,8 @@ STUCK: Final[Duration] = 5 * SECOND
 """A port that takes no byte for so long takes none any more."""
 NO_ANSWER: Final[Duration] = 5 * SECOND
 """Calling for longer than this is an outage, and is told with what may be its reason."""
+RECENT: Final[Duration] = 5 * SECOND
+"""What was on the line longer ago than twice this is no reason any more why nobody answers."""
 LEAST_TEXT: Final = 4
 """Bytes below which nobody can say whether they are text."""
 MOST_QUOTED: Final = 40
@@ -88,7 +90,9 @@ class SerialLine:
         self._turn_asked = False
         self._reopen_wait: Duration = FIRST_REOPEN
         self._calling_since: Instant = 0
-        self._seen_before = (0, 0, 0)
+        self._seen_at: Instant = 0
+        self._seen_before = self._seen_lately = (0, 0, 0)
+        """What had been seen on the line at two moments of an outage, at most `RECENT` apart."""
         self._told: set[str] = set()
         """What was logged of the outage that there is; empty: all is well, or was never otherwise."""
         self._closed = False
@@ -278,8 +282,10 @@ class SerialLine:
             self._write(data)
         if self._port is None:
             return
-        if not self.is_open and now - self._calling_since >= NO_ANSWER:
-            self._outage()
+        if not self.is_open:
+            self._forget_what_is_long_ago(now)
+            if now - self._calling_since >= NO_ANSWER:
+                self._outage()
         due = self._stuck_at if self._unwritten else self._exchange.due()
         self._stop_timer()
         if due is not None:
@@ -321,8 +327,14 @@ class SerialLine:
             self._on_happening(each)
 
     def _begins_to_call(self) -> None:
-        self._calling_since = self._clock.now()
-        self._seen_before = self._seen()
+        self._calling_since = self._seen_at = self._clock.now()
+        self._seen_before = self._seen_lately = self._seen()
+
+    def _forget_what_is_long_ago(self, now: Instant) -> None:
+        """Else what was mended would be told as the reason until somebody answers."""
+        if now - self._seen_at >= RECENT:
+            self._seen_at = now
+            self._seen_before, self._seen_lately = self._seen_lately, self._seen()
 
     def _outage(self) -> None:
         """Log what is wrong, unless that was logged of this outage already."""
@@ -358,7 +370,7 @@ class SerialLine:
         return f"no answer from {self._far_end}{self._why_no_answer(quote=quote)}"
 
     def _why_no_answer(self, *, quote: bool) -> str:
-        """What may be the reason, from what has come since it began to call."""
+        """What may be the reason, from what has come lately."""
         size, frames, echoes = (
             now - before for now, before in zip(self._seen(), self._seen_before, strict=True)
         )

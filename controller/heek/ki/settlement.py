@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from heek.clock import SECOND, Duration, Instant
@@ -123,9 +124,19 @@ def words(settled: Holds) -> str | None:
     if count > 0:
         return (
             f"the KI holds {count} {'match' if count == 1 else 'matches'} of this table that this journal "
-            "has not: was its card put back from a backup?"
+            "has not: was its card put back from a backup? If that is all: heek journal acknowledge"
         )
     return (
         "the KI holds other matches of this table than it has answered for, and offering all of them again "
         "did not change that; see the KI's list of tables"
     )
+
+
+def acknowledged_words(by: str, at_s: int, trust: str) -> str:
+    """By whom and when a settled difference was acknowledged: "by Otto on 2026-11-30".
+
+    `at_s` is in seconds since 1970, `trust` how far the clock that said so was to be believed.
+    """
+    if trust == "none":
+        return f"by {by}, on a day that the clock did not know"
+    return f"by {by} on {datetime.fromtimestamp(at_s, UTC):%Y-%m-%d}"

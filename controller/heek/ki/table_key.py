@@ -82,3 +82,9 @@ def _text(key: TableKey) -> str:
 
 def _key(text: re.Match[str]) -> TableKey:
     return TableKey(bytes.fromhex(text[1]), bytes.fromhex(text[2]))
+
+
+def key_if_any(state_dir: Path) -> TableKey | None:
+    """The key of this state folder; None: the table's next start makes one. Raises KeyFileError like that."""
+    there = found(state_dir / FILE_NAME, _FILE)
+    return None if there is None else _key(there)

@@ -22,6 +22,7 @@ from heek.ki.sync import ERASED, NAMED, RESTORED, VOIDED
 from heek.ranking.accounts import count_again, free_name
 from heek.ranking.enrolling import with_replacements
 from heek.ranking.erased_records import NO_SIGNATURE, scrubbed
+from heek.ranking.look_alikes import chosen_name, looks, looks_drawn
 from heek.ranking.news import tell
 from heek.ranking.operator_requests import Act, Erase, Rename, Restore, Void
 from heek.ranking.schema import (
@@ -120,15 +121,41 @@ def _deltas(connection: Connection, match: int) -> dict[int, int]:
 
 def _rename(connection: Connection, number: str, name: str, reason: str, actor: str, now_s: int) -> str:
     player = _player(connection, number)
-    taken = connection.execute(select(players.c.id).where(players.c.name == name)).scalar()
-    if taken is not None:
-        whose = "this player's name already" if taken == player.id else "another player's name"
-        raise RankingRefusal("malformed", f"{name!r} is {whose}")
+    name = chosen_name(name)
+    _refuse_alike(connection, player, name)
     connection.execute(players.update().where(players.c.id == player.id).values(name=name))
     _note(connection, "rename", player.id, actor, reason, now_s)
     fields = {"player": number, "name": name}
     tell(connection, _tables_of(connection, player.id), NAMED, fields, now_s, player.id)
     return f"{number} is called {name} now, and was {player.name}"
+
+
+def _refuse_alike(connection: Connection, player: Row[Any], name: str) -> None:
+    """Raises RankingRefusal if the name is the player's already, or may be taken for one that is not.
+
+    Every name is looked at: that is some milliseconds for a thousand players, and an operator's alone.
+    """
+    if name == player.name:
+        raise RankingRefusal("malformed", f"{name!r} is this player's name already")
+    if name == free_name(connection, player.number):
+        # What the player would be called without any renaming.
+        return
+    if looks_drawn(name):
+        raise RankingRefusal(
+            "malformed",
+            f"{name!r} is like the names that the KI gives new players; choose one of another form",
+        )
+    sought = looks(name)
+    for other, number in connection.execute(
+        select(players.c.name, players.c.number).where(players.c.id != player.id)
+    ):
+        if other == name:
+            raise RankingRefusal("malformed", f"{name!r} is another player's name ({number}); choose another")
+        if any(mine == its for mine, its in zip(sought, looks(other), strict=True)):
+            raise RankingRefusal(
+                "malformed",
+                f"{name!r} looks like another player's name ({other!r}, {number}); choose another",
+            )
 
 
 def _erase(connection: Connection, number: str, reason: str, actor: str, now_s: int, new_number: str) -> str:

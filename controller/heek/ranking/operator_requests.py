@@ -24,7 +24,8 @@ from heek.serving.addresses import bracketed, is_loopback
 
 PATH: Final = "/v1/operator"
 MOST_REASON: Final = 200
-MOST_NAME: Final = 32
+MOST_NAME: Final = 200
+"""Characters of a name as it is typed; what it may be is for `heek.ranking.look_alikes`."""
 MOST_ACTOR: Final = 32
 OPERATOR: Final = "operator"
 """Who it was, where nobody says more."""
@@ -123,9 +124,7 @@ def read_request(body: bytes) -> OperatorRequest:
         case "restore":
             wish = Restore(_match(value), _text(value, "reason", MOST_REASON))
         case "rename":
-            wish = Rename(
-                _player(value), _text(value, "name", MOST_NAME), _text(value, "reason", MOST_REASON)
-            )
+            wish = Rename(_player(value), _name(value), _text(value, "reason", MOST_REASON))
         case "erase":
             wish = Erase(_player(value), _text(value, "reason", MOST_REASON))
         case "tables":
@@ -220,6 +219,13 @@ def _text(value: Mapping[str, Any], key: str, most: int) -> str:
     if not isinstance(text, str) or not 0 < len(text.strip()) <= most or not text.isprintable():
         raise RecordError(f"needs {key}: 1 to {most} characters that can be shown")
     return text.strip()
+
+
+def _name(value: Mapping[str, Any]) -> str:
+    name = value.get("name")
+    if not isinstance(name, str) or len(name) > MOST_NAME:
+        raise RecordError(f"needs name: a text of at most {MOST_NAME} characters")
+    return name
 
 
 def _match(value: Mapping[str, Any]) -> bytes:
