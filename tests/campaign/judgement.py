@@ -37,8 +37,8 @@ class Card:
     keys: dict[str, bytes | None] = field(default_factory=dict)
     """By match: the key id that its bytes name."""
     voids: set[str] = field(default_factory=set)
-    settled: tuple[int, bytes] = (0, bytes(16))
-    offering: bool = False
+    digests: dict[bytes, tuple[tuple[int, bytes], bool]] = field(default_factory=dict)
+    """By key id, those it had before among them: the difference settled, and whether an offer is on."""
     faults: list[str] = field(default_factory=list)
 
 
@@ -196,23 +196,25 @@ def unsettled(world: World) -> Iterator[str]:
         }
     for table in world.tables:
         card = _card(table)
-        taken = [
-            uuid.UUID(match).bytes
-            for match, (_, state, _) in card.results.items()
-            if state in ("accepted", "duplicate") and card.keys[match] == card.key
-        ]
-        count, xor = _digest(taken)
-        theirs = digests.get(card.key)
-        if theirs is None:
-            yield f"{table.name}: the KI does not know its key"
-            continue
-        apart = (theirs[0] - count, bytes(one ^ other for one, other in zip(theirs[1], xor, strict=True)))
-        if card.settled != apart or card.offering:
-            offering = ", and an offer is under way" if card.offering else ""
-            yield (
-                f"{table.name}: its digest differs from the KI's by {apart[0]} {apart[1].hex()}, "
-                f"and it knows of {card.settled[0]} {card.settled[1].hex()}{offering}"
-            )
+        for key, (settled, offering) in card.digests.items():
+            taken = [
+                uuid.UUID(match).bytes
+                for match, (_, state, _) in card.results.items()
+                if state in ("accepted", "duplicate") and card.keys[match] == key
+            ]
+            count, xor = _digest(taken)
+            theirs = digests.get(key)
+            whose = "its key" if key == card.key else f"the key {key.hex()} that it had before"
+            if theirs is None:
+                yield f"{table.name}: the KI does not know {whose}"
+                continue
+            apart = (theirs[0] - count, bytes(one ^ other for one, other in zip(theirs[1], xor, strict=True)))
+            if settled != apart or offering:
+                under_way = ", and an offer is under way" if offering else ""
+                yield (
+                    f"{table.name}: the digest of {whose} differs from the KI's by {apart[0]} "
+                    f"{apart[1].hex()}, and it knows of {settled[0]} {settled[1].hex()}{under_way}"
+                )
 
 
 def _rulings(world: World, cards: list[Card], held: Held) -> Iterator[str]:
@@ -291,10 +293,12 @@ def _card(table: Table) -> Card:
         ):
             card.results[match] = (data, state or "without a place in the outbox", reason)
             card.keys[match] = key
-        for count, xor, offered in db.execute(
-            "SELECT settled_count, settled_xor, offered_count FROM digests WHERE key = ?", (card.key,)
+        for key in {card.key, *(key for key in card.keys.values() if key)}:
+            card.digests[key] = (0, bytes(16)), False
+        for key, count, xor, offered in db.execute(
+            "SELECT key, settled_count, settled_xor, offered_count FROM digests"
         ):
-            card.settled, card.offering = (count, xor), offered is not None
+            card.digests[key] = (count, xor), offered is not None
         card.voids = {row[0] for row in db.execute("SELECT match FROM voids")}
         (found,) = db.execute("PRAGMA quick_check").fetchone()
         if found != "ok":
