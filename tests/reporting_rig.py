@@ -17,7 +17,8 @@ from heek.journal import Batch, InlineExecutor, Journal, JournalWriter, KiNotes
 from heek.ki.link import LinkStatus, Request
 from heek.ki.table_key import TableKey, table_key
 from heek.record_chain import RecordChain, bind_results
-from heek.reporting import KiStatus, Reporter, Reporting
+from heek.reporter import Reporter
+from heek.reporting import KiStatus, Reporting
 from heek.session.state import MatchResult
 from heek.simulator.virtual_loop import VirtualLoop
 from tests.journal.scripts import entry, label

@@ -20,7 +20,8 @@ from heek.journal import Batch, Journal, JournalWriter
 from heek.ki.http_link import HttpLink
 from heek.ki.table_key import table_key
 from heek.record_chain import RecordChain, bind_results
-from heek.reporting import KiStatus, Reporter, Reporting
+from heek.reporter import Reporter
+from heek.reporting import KiStatus, Reporting
 from heek.session.state import MatchResult
 from tests.journal.scripts import entry, label
 from tests.ki.test_result import a_result

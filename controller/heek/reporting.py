@@ -5,7 +5,7 @@ thread, the link waits on its own, a code is worked out on a third. Whatever hap
 notices more than a number on the page.
 
 What is asked next is for `heek.ki.agenda`, when for `heek.ki.outbox`, which results for `heek.ki.parcels`,
-who is believed for `heek.ki.asking`, what a digest means for `heek.ki.settlement`. What follows from an
+who is believed for `heek.ki.asking`, how things stand for `heek.syncing`. What follows from an
 answer is written in one transaction of the journal before anything else is told of it, so a cut at any moment
 leaves a table that asks the same question again."""
 
@@ -18,25 +18,18 @@ import random
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from heek.boot import Boot
-from heek.clock import MILLISECOND, SECOND, Clock, Duration, Instant
+from heek.clock import SECOND, Duration, Instant
 from heek.errors import JournalError, LinkError, RecordError
 from heek.journal import (
-    NOBODYS,
     Answered,
-    FormerKey,
-    Journal,
-    JournalWriter,
     KiNotes,
     Pin,
     Result,
-    SettledKey,
-    Synced,
 )
 from heek.ki.agenda import Agenda, Ask
 from heek.ki.answers import BatchAnswer, Refused, SignedIn
@@ -47,10 +40,9 @@ from heek.ki.envelope import Envelope
 from heek.ki.link import Link
 from heek.ki.outbox import CHECK, Outbox
 from heek.ki.parcels import Parcels
-from heek.ki.settlement import MOST_WAITING, OfferPace, Settlement, compare, words
-from heek.ki.sync import MOST_FORMERS, MOST_PLAYERS, Holds, SyncAnswer, SyncQuestion
-from heek.ki.table_key import TableKey
-from heek.told_news import kept_news
+from heek.ki.settlement import words
+from heek.reporter import Reporter
+from heek.syncing import Syncing
 
 log: Final = logging.getLogger("heek")
 
@@ -60,8 +52,6 @@ MOST_RECORDS: Final = 100
 """In one request."""
 MOST_REASONS: Final = 10
 """Logged of one outage: some tell a number that is another each time."""
-MOST_BOUND: Final = 10
-"""Results that are bound anew in one go: a hundredth of a second on a small computer."""
 MOST_NAME: Final = 24
 """Characters of a KI's name."""
 
@@ -95,32 +85,6 @@ class KiStatus:
         """The same on a clock's face: "14:02"."""
         last = self.last_wall_s
         return None if last is None else time.strftime("%H:%M", time.localtime(last))
-
-
-def _untold(_now_s: int, _at: Instant) -> None:
-    """Nobody wants to know what time it is at the KI."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reporter:
-    """Who reports: the table's journal and key, and what it does with what the KI tells."""
-
-    journal: JournalWriter
-    key: TableKey
-    name: str
-    clock: Clock
-    tell_points: Callable[[Mapping[str, int], Mapping[str, int]], None]
-    """Gets what players hold, and the sums of our deltas that are in that."""
-    bind: Callable[[Result], Result]
-    """Gives a result of a key that the table has lost a place among the records of the present one; is called
-    on the loop, and raises RecordError."""
-    incarnation: bytes
-    """8 bytes, new at each start."""
-    boot: Boot
-    players: Callable[[], Sequence[str]] = tuple
-    """The KI numbers of those who sit at the table."""
-    tell_time: Callable[[int, Instant], None] = _untold
-    """Gets the KI's wall clock, and the instant at which it showed that or little more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +139,7 @@ class Reporting:
         self._outbox = Outbox(chance, who.clock.now(), 0)
         self._parcels = Parcels(MOST_RECORDS)
         self._ahead: _Ahead | None = None
-        self._pace = OfferPace()
+        self._syncing = Syncing(who, self._asking)
         self._notes: KiNotes | None = None
         self._unsaved: Pin | None = None
         """The KI that was found, while the journal cannot take it down."""
@@ -185,9 +149,6 @@ class Reporting:
         """Why the KI does not answer, as far as it was logged of the outage that there is."""
         self._told: dict[str, int] | None = None
         """What the table was told of points, or read in the journal."""
-        self._n = 0
-        self._heard = b""
-        """The mark of the KI's last answer how things stand."""
         self._synced_at = who.clock.now()
         """When it was last asked how things stand."""
         self._last_wall_s: float | None = None
@@ -244,7 +205,7 @@ class Reporting:
         Raises LinkError if the KI does not answer or refuses, JournalError if it cannot be kept.
         """
         who = await self._asking.sign_in(player)
-        await self._ask_journal(lambda journal: journal.acknowledge([], {who.player: who.points}))
+        await self._who.ask_journal(lambda journal: journal.acknowledge([], {who.player: who.points}))
         self._tell({who.player: who.points}, {})
         return who
 
@@ -393,7 +354,7 @@ class Reporting:
             attempt.heard = True
             if self._notes is not None and self._notes.known:
                 # It has signed that it waits for the code: so it knows this key no more.
-                await self._ask_journal(lambda journal: journal.no_longer_known(self._who.key.id))
+                await self._who.ask_journal(lambda journal: journal.no_longer_known(self._who.key.id))
                 self._see(await self._read_notes())
             return EVERY
         # First of all: the code is used up, whether or not the card takes down by whom.
@@ -424,7 +385,7 @@ class Reporting:
         self._asking.pinned = pin.service
         self._agenda.pinned = True
         try:
-            await self._ask_journal(lambda journal: journal.pin_service(pin, self._who.key.id))
+            await self._who.ask_journal(lambda journal: journal.pin_service(pin, self._who.key.id))
         except JournalError as error:
             # It counts all the same, and is written with the first turn in which the card takes it.
             self._tell_unkept(str(error))
@@ -441,10 +402,10 @@ class Reporting:
             return self._ahead.results
         parcels, most = self._parcels, self._most_bytes
         passed = list(parcels.passed)
-        results = await self._ask_journal(lambda journal: journal.unsent(parcels.size, most, passed))
+        results = await self._who.ask_journal(lambda journal: journal.unsent(parcels.size, most, passed))
         if results or not (due := parcels.due_now(self._now())):
             return results
-        results = await self._ask_journal(lambda journal: journal.unsent(parcels.size, most, among=due))
+        results = await self._who.ask_journal(lambda journal: journal.unsent(parcels.size, most, among=due))
         if not results:
             parcels.taken(due)
         return results
@@ -471,7 +432,7 @@ class Reporting:
 
     async def _deliver(self, results: list[Result]) -> _Delivered:
         # A hundred signatures on a small Pi would hold the table's loop up for longer than a blink.
-        envelopes = await self._ask_journal(lambda _: [self._sealed(each) for each in results])
+        envelopes = await self._who.ask_journal(lambda _: [self._sealed(each) for each in results])
         return _Delivered(envelopes, await self._asking.records(envelopes))
 
     def _sealed(self, result: Result) -> Envelope:
@@ -489,7 +450,7 @@ class Reporting:
         if self._kind != "serial" or parcels.suspects or parcels.size < MOST_RECORDS:
             return None
         besides = [*parcels.passed, *(each.match for each in results)]
-        following = await self._ask_journal(lambda journal: journal.unsent(parcels.size, most, besides))
+        following = await self._who.ask_journal(lambda journal: journal.unsent(parcels.size, most, besides))
         return _Ahead(following, self._ask_for(following)) if following else None
 
     async def _drop_ahead(self) -> None:
@@ -512,7 +473,7 @@ class Reporting:
                     said.reason,
                 )
             answers.append(Answered(result.match, said.verdict.value, said.reason, sent.signature))
-        kept = await self._ask_journal(lambda journal: journal.acknowledge(answers, answer.points))
+        kept = await self._who.ask_journal(lambda journal: journal.acknowledge(answers, answer.points))
         self._parcels.taken([each.match for each in results])
         self._outbox.waiting = kept.waiting
         self._tell(answer.points, kept.deltas)
@@ -520,106 +481,22 @@ class Reporting:
     # How things stand
 
     async def _sync(self, notes: KiNotes) -> bool:
-        """Ask how things stand, and keep it; whether there is more to ask at once."""
-        who, now = self._who, self._now()
-        self._synced_at = now
-        formers = notes.formers[:MOST_FORMERS]
-        keys = [who.key.id, *(each.key for each in formers)]
-        recent, waiting = await self._ask_journal(
-            lambda journal: (
-                journal.recent_players(MOST_PLAYERS),
-                {key: journal.unanswered(key, MOST_WAITING + 1) if notes.waiting else [] for key in keys},
-            )
-        )
-        self._n += 1
-        question = SyncQuestion(
-            table=who.key.id,
-            name=who.name,
-            inc=who.incarnation,
-            n=self._n,
-            heard=self._heard,
-            boot=who.boot.id,
-            mono_ms=(who.clock.origin_ns + now) // MILLISECOND,
-            holds=notes.holds,
-            waiting=notes.waiting,
-            news=notes.news,
-            mark=notes.mark,
-            players=tuple(dict.fromkeys([*who.players(), *recent]))[:MOST_PLAYERS],
-            formers=tuple(each.key for each in formers),
-        )
-        answer = await self._asking.sync(question)
-        self._heard = answer.mark
-        who.tell_time(answer.now_s, now)
-        synced = self._synced(notes, answer, waiting)
-        kept = await self._ask_journal(lambda journal: journal.sync(synced, who.key.id))
-        offer = synced.offer or any(each.offer for each in synced.formers)
-        if offer:
-            self._pace.begun(self._now())
-            log.warning(
-                "the KI holds other matches than it has answered for; all %d are offered again", kept.waiting
-            )
-        self._outbox.waiting = kept.waiting
-        self._tell(answer.points, kept.deltas)
-        for each in () if notes.held else formers:
-            if answer.formers[each.key] is None:
-                await self._bind_anew(each.key)
-                offer = True
+        """Ask how things stand; whether there is more to ask at once."""
+        self._synced_at = self._now()
+        stands = await self._syncing.ask(notes)
+        self._outbox.waiting = stands.waiting
+        self._tell(stands.points, stands.deltas)
+        for key in stands.unknown:
+            await self._syncing.sign_anew(key)
         self._see(await self._read_notes())
-        # Only if they went on: a KI that begins at the first one each time is asked with a pause.
-        told = synced.news[-1].number if synced.news else 0
-        return offer or notes.news < told < answer.newest
-
-    def _synced(self, notes: KiNotes, answer: SyncAnswer, waiting: Mapping[bytes, list[str]]) -> Synced:
-        key = self._who.key.id
-        present = FormerKey(key, notes.holds, notes.settled, notes.offered)
-        after = self._compared(notes, present, answer.holds, waiting[key])
-        return Synced(
-            answer.points,
-            tuple(kept_news(each) for each in answer.news),
-            after.settled,
-            after.offered,
-            after.offer,
-            news_anew=answer.after != notes.news,
-            formers=tuple(
-                self._compared(notes, each, theirs, waiting[each.key])
-                for each in notes.formers
-                if (theirs := answer.formers.get(each.key)) is not None
-            ),
-        )
-
-    def _compared(self, notes: KiNotes, ours: FormerKey, theirs: Holds, waiting: list[str]) -> SettledKey:
-        before = Settlement(ours.settled, ours.offered)
-        after, offer = before, False
-        # An offer of what the file has would leave out what was answered for in memory alone.
-        if not notes.held:
-            ids = [uuid.UUID(each).bytes for each in waiting]
-            compared = compare(before, theirs, ours.holds, ids)
-            offer = compared.offer and self._pace.may(compared, self._now())
-            after = before if compared.offer and not offer else compared.after
-        return SettledKey(ours.key, after.settled, after.offered, offer)
-
-    async def _bind_anew(self, key: bytes) -> None:
-        """Have what is signed by a lost key that the KI does not know either wait under the present one."""
-        log.warning(
-            "the KI does not know the key %s that this table had before; its results are signed anew",
-            key.hex(),
-        )
-        while results := await self._ask_journal(lambda journal: journal.signed_by(key, MOST_BOUND)):
-            bound, hopeless = [], []
-            for each in results:
-                try:
-                    bound.append(self._who.bind(each))
-                except RecordError as error:
-                    hopeless.append((each, f"the table's own journal: {error}"))
-            # Asked for before anything else happens on this loop: the next match goes on from these.
-            await self._ask_journal(lambda journal: _keep_bound(journal, bound, hopeless))  # noqa: B023
+        return stands.more
 
     # What is known
 
     async def _read_notes(self) -> KiNotes:
         if self._told is None:
-            self._told = await self._ask_journal(lambda journal: journal.told_points())
-        return await self._ask_journal(lambda journal: journal.ki_notes(self._who.key.id))
+            self._told = await self._who.ask_journal(lambda journal: journal.told_points())
+        return await self._who.ask_journal(lambda journal: journal.ki_notes(self._who.key.id))
 
     def _see(self, notes: KiNotes) -> None:
         self._notes = notes
@@ -635,18 +512,6 @@ class Reporting:
         if changed or deltas:
             told.update(changed)
             self._who.tell_points(changed, deltas)
-
-    async def _ask_journal(self, question: Callable[[Journal], _T]) -> _T:
-        return await asyncio.wrap_future(self._who.journal.ask(question))
-
-
-def _keep_bound(journal: Journal, bound: list[Result], hopeless: list[tuple[Result, str]]) -> None:
-    """Write down what was bound anew, and that the rest is no record of anybody's."""
-    if bound:
-        journal.bind(bound)
-    if hopeless:
-        journal.acknowledge([Answered(each.match, "rejected", reason) for each, reason in hopeless], {})
-        journal.write_cbor([replace(each, key=NOBODYS) for each, _ in hopeless])
 
 
 def _trouble(notes: KiNotes) -> tuple[str, ...]:

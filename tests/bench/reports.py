@@ -28,7 +28,8 @@ from heek.ki.http_link import HttpLink
 from heek.ki.link import Request
 from heek.ki.table_key import table_key
 from heek.record_chain import RecordChain, bind_results
-from heek.reporting import Reporter, Reporting
+from heek.reporter import Reporter
+from heek.reporting import Reporting
 from tests.bench.figures import Figure, Spread
 from tests.journal.scripts import entry, label
 from tests.ranking.test_service import serving

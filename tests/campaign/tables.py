@@ -36,7 +36,8 @@ from heek.ki.table_key import FILE_NAME as KEY_FILE
 from heek.ki.table_key import table_key
 from heek.kinds import KINDS, Seat
 from heek.record_chain import RecordChain, bind_results
-from heek.reporting import Reporter, Reporting
+from heek.reporter import Reporter
+from heek.reporting import Reporting
 from heek.session.state import Entry as Entrant
 from heek.session.state import MatchResult
 from tests.campaign.links import Cable, Counted, HttpWay, Way, serial_way

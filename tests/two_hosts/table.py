@@ -23,7 +23,8 @@ from heek.ki.discovery import Discovered
 from heek.ki.http_link import HttpLink
 from heek.ki.table_key import table_key
 from heek.record_chain import RecordChain, bind_results
-from heek.reporting import Reporter, Reporting
+from heek.reporter import Reporter
+from heek.reporting import Reporting
 from tests.journal.scripts import entry, label
 from tests.test_record_chain import a_result_of_guests
 

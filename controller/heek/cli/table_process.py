@@ -317,7 +317,8 @@ class TableProcess:
         link = self._link = self._open_link()
         if link is None:
             return
-        from heek.reporting import Reporter, Reporting
+        from heek.reporter import Reporter
+        from heek.reporting import Reporting
 
         config, daemon = self._config, self._daemon
         who = Reporter(

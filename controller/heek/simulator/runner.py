@@ -484,7 +484,8 @@ class Simulation:
         if config.ki.link == "none":
             return
         # Most stories have no link, and what carries one takes its time to load.
-        from heek.reporting import Reporter, Reporting
+        from heek.reporter import Reporter
+        from heek.reporting import Reporting
 
         chance = random.Random(self._drawn_seed("link"))
         who = Reporter(
