@@ -192,6 +192,23 @@ def test_binding_that_was_cut_off_goes_on_where_it_was(
             assert after.prev == record_hash(before.cbor)
 
 
+def test_a_key_that_is_lost_is_told_at_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Once, with both keys and what to do; a table that was never enrolled has nothing to tell."""
+    old, new = a_key(tmp_path), TableKey(bytes([7] * 32), public_key(bytes([7] * 32)))
+    with open_journal(tmp_path) as journal:
+        bind_results(journal, old)
+        bind_results(journal, new)
+        journal.pin_service(Pin(bytes(32), "KI", "code"), old.id)
+        bind_results(journal, old)
+        assert caplog.text == ""
+        bind_results(journal, new)
+        assert f"({old.id.hex()}, now {new.id.hex()})" in caplog.text
+        assert f"--replaces {old.id.hex()}" in caplog.text
+        caplog.clear()
+        bind_results(journal, new)
+        assert caplog.text == ""
+
+
 def test_with_a_new_key_news_are_numbered_anew(tmp_path: Path) -> None:
     """They are of a table, and to the KI this is another one: its first news are not taken for old ones."""
     old, new = a_key(tmp_path), TableKey(bytes([7] * 32), public_key(bytes([7] * 32)))

@@ -92,7 +92,15 @@ def bind_results(journal: Journal, key: TableKey) -> bytes | None:
     ever. What an older heek reported gets its signature, which cannot be made any more once the key is lost.
     Raises JournalError if that cannot be written.
     """
-    journal.meet_with_key(key.id)
+    before = journal.meet_with_key(key.id)
+    if before is not None:
+        log.warning(
+            "table.key is not the key that this table was enrolled with (%s, now %s): bring that file back, "
+            "or enrol the table anew with --replaces %s",
+            before.hex(),
+            key.id.hex(),
+            before.hex(),
+        )
     _name_keys(journal, key)
     while unsigned := journal.unsigned(key.id, _PAGE):
         journal.write_signatures(

@@ -102,9 +102,11 @@ def acknowledge_difference(db: sqlite3.Connection, key: bytes, known: Acknowledg
     )
 
 
-def meet_with_key(db: sqlite3.Connection, key: bytes) -> None:
-    """News are of a key: with another one than before they begin anew."""
+def meet_with_key(db: sqlite3.Connection, key: bytes) -> bytes | None:
+    """News are of a key: with another one than before they begin anew. The key id before; None: the same."""
+    row = db.execute("SELECT key FROM ki WHERE key IS NOT ?", (key,)).fetchone()
     db.execute("UPDATE ki SET key = ?, news = 0, mark = zeroblob(8) WHERE key IS NOT ?", (key, key))
+    return None if row is None else bytes(row[0])
 
 
 def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:

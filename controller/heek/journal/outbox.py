@@ -320,11 +320,15 @@ class JournalOutbox(KeptRecords):
         rows = self._rows("SELECT count, xor FROM acknowledged WHERE key = ?", (key,))
         return (int(rows[0][0]), bytes(rows[0][1])) if rows else NO_MATCHES
 
-    def meet_with_key(self, key: bytes) -> None:
-        """The table has the key of this id from now on; raises JournalError."""
+    def meet_with_key(self, key: bytes) -> bytes | None:
+        """The table has the key of this id from now on; raises JournalError.
+
+        The id that it had when it was enrolled, if that was another one.
+        """
         with self._transaction():
-            ki_notes.meet_with_key(self._db, key)
+            before = ki_notes.meet_with_key(self._db, key)
         keep_pin(self._db, self.file.parent)
+        return before
 
     def sync(self, synced: Synced, key: bytes) -> Acknowledged:
         """Write down, in one transaction, how the KI says that things stand for the key of this id.
