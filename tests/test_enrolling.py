@@ -59,6 +59,23 @@ def test_a_code_is_shown_until_it_is_typed_in_and_then_all_is_reported(rig: Rig)
     assert len(rig.ki.held()) == 1
 
 
+def test_a_false_refusal_holds_an_enrolled_table_up_for_a_quarter_of_a_minute(rig: Rig) -> None:
+    """Another KI was at the address: a code is shown, and gone again soon after the right one is back."""
+    rig.start()
+    rig.run(5)
+    rig.ki.codes.append(shown(rig))
+    rig.run(5)
+    rig.ki.refusals = {Request.RECORDS: ("not_enrolled", None), Request.SYNC: ("not_enrolled", None)}
+    rig.match(0)
+    rig.run(60)
+    shown(rig)
+    assert rig.reporting.status.waiting == 1
+    rig.ki.refusals = {}
+    status = rig.run(20)
+    assert (status.claim, status.waiting, rig.notes().known) == (None, 0, True)
+    assert len(rig.ki.held()) == 1
+
+
 @pytest.mark.parametrize("wall_s", [0.0, 4e9])
 def test_enrolment_knows_no_year(tmp_path: Path, wall_s: float) -> None:
     """A clock in 1970, or in the next century, changes nothing."""

@@ -92,14 +92,14 @@ def bind_results(journal: Journal, key: TableKey) -> bytes | None:
     ever. What an older heek reported gets its signature, which cannot be made any more once the key is lost.
     Raises JournalError if that cannot be written.
     """
-    before = journal.meet_with_key(key.id)
-    if before is not None:
+    lost = journal.meet_with_key(key.id)
+    if lost is not None:
         log.warning(
             "table.key is not the key that this table was enrolled with (%s, now %s): bring that file back, "
             "or enrol the table anew with --replaces %s",
-            before.hex(),
+            lost.hex(),
             key.id.hex(),
-            before.hex(),
+            lost.hex(),
         )
     _name_keys(journal, key)
     while unsigned := journal.unsigned(key.id, _PAGE):

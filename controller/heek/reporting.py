@@ -288,7 +288,9 @@ class Reporting:
                 await self._report(results)
                 more = True
             case Ask.SYNC:
-                more = await self._sync(notes)
+                # Nothing was sent while a code was shown.
+                claiming = self._agenda.claiming
+                more = await self._sync(notes) or claiming
                 self._parcels.answered()
         self._agenda.reported()
         self._enrolment.over()

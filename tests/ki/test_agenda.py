@@ -61,6 +61,19 @@ def test_a_code_that_nobody_wants_any_more_is_not_shown_for_ever() -> None:
     assert agenda.next(waiting=True) is Ask.RECORDS
 
 
+def test_a_false_refusal_holds_no_table_up_until_its_code_is_old() -> None:
+    """With a pin it asks how things stand after each five claims; an answer ends it, a no does not."""
+    agenda = Agenda(first_sight=False, pinned=True)
+    assert agenda.refused(Ask.RECORDS, "not_enrolled")
+    assert [agenda.next(waiting=True) for _ in range(6)] == [*[Ask.CLAIM] * 5, Ask.SYNC]
+    assert agenda.refused(Ask.SYNC, "not_enrolled")
+    assert [agenda.next(waiting=True) for _ in range(6)] == [*[Ask.CLAIM] * 5, Ask.SYNC]
+    agenda.reported()
+    assert (agenda.claiming, agenda.next(waiting=True)) == (False, Ask.RECORDS)
+    stranger = Agenda(first_sight=False)
+    assert {stranger.next(waiting=True) for _ in range(20)} == {Ask.CLAIM}
+
+
 @given(
     st.booleans(),
     st.booleans(),

@@ -7,7 +7,8 @@ code (`heek.ki.claim`), and nothing is said of results to anybody whom no operat
 With a pin it reports what waits, and asks how things stand when nothing does. A KI that no longer knows the
 table says so: `unknown_table` is met by an introduction, `not_enrolled` by a claim. Nobody signs a refusal;
 all that a false one leads to is a code on the OLED, and whoever answers to that is not believed either,
-because with a pin the answers to introduction and claim must be signed by it too.
+because with a pin the answers to introduction and claim must be signed by it too. So with a pin the ordinary
+question is asked now and then beside the claim: once the KI answers it, no code is wanted any more.
 
 Only a claim takes time: it waits for a person. Everything else that leads to nothing twice is a failure, so
 that no KI, whatever it says, is asked without a pause (`heek.ki.outbox`).
@@ -16,6 +17,10 @@ that no KI, whatever it says, is asked without a pause (`heek.ki.outbox`).
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
+
+CLAIMS_RUNNING: Final = 5
+"""After so many claims a table with a pin asks how things stand: by then a quarter of a minute has passed."""
 
 
 class Ask(Enum):
@@ -35,6 +40,8 @@ class Agenda:
         self.pinned = pinned
         """Whether the table is enrolled at a KI."""
         self._claiming = False
+        self._claims = 0
+        """Running, since the ordinary question."""
         self._introducing = False
         self._introduced = False
         """It was in vain if the KI does not know the table now: the next one comes after a pause."""
@@ -49,7 +56,8 @@ class Agenda:
         if not self.pinned and not self._claiming and not self._first_sight:
             self._claiming = True
         if self._claiming:
-            return Ask.CLAIM
+            self._claims = (self._claims + 1) % (CLAIMS_RUNNING + 1)
+            return Ask.CLAIM if self._claims or not self.pinned else Ask.SYNC
         if not self.pinned or self._introducing:
             return Ask.INTRODUCTION
         return Ask.RECORDS if waiting else Ask.SYNC
@@ -61,7 +69,7 @@ class Agenda:
             self._introduced = False
             return self._introducing
         if code == "not_enrolled" and asked is not Ask.CLAIM:
-            self._introducing, self._claiming = False, True
+            self._introducing, self._claiming, self._claims = False, True, 0
             return True
         return False
 
@@ -83,5 +91,5 @@ class Agenda:
         self._claiming = False
 
     def reported(self) -> None:
-        """The KI answered to records, or how things stand."""
-        self._introduced = False
+        """The KI answered to records, or how things stand: it knows the table."""
+        self._introduced = self._claiming = False
