@@ -21,6 +21,7 @@ import msgspec
 from heek.errors import RecordingError
 from heek.journal import RecordedPart
 from heek.journal.kept import KeptRecords
+from heek.photo_finish.words import void_words
 from heek.recording import MOST_BYTES, decode
 from heek.replay import Replayed, replay
 
@@ -43,6 +44,8 @@ class KeptMatch(msgspec.Struct, frozen=True):
     what came late for it."""
     lines_from: int
     """The number of the first of these events."""
+    void: str | None = None
+    """Why an operator of the KI has declared it void (may be empty); None: nobody has, as far as is known."""
 
 
 class _Exported(msgspec.Struct, frozen=True, tag_field="kind", tag="heek match"):
@@ -115,7 +118,8 @@ def find_match(journal: KeptRecords, words: str) -> KeptMatch:
     lines_from = min(parts[0].recording, start.seq)
     until = min(until, max(end.seq, parts[-1].last_seq))
     entries = list(journal.events(lines_from - 1, until - lines_from + 1))
-    kept = KeptMatch(match, start.seq, end.seq, parts, [entry.body for entry in entries], lines_from)
+    lines = [entry.body for entry in entries]
+    kept = KeptMatch(match, start.seq, end.seq, parts, lines, lines_from, journal.voids().get(match))
     if not _from_its_beginning(kept):
         raise _given_up(match)
     return kept
@@ -135,6 +139,8 @@ class OverMatch(msgspec.Struct, frozen=True):
     rounds: int | None
     """Revealed ones; None of a void match, whose last event does not say."""
     ending: str
+    void: str | None = None
+    """Why an operator of the KI has declared it void (may be empty); None: nobody has."""
 
 
 MOST_LISTED: Final = 200
@@ -142,19 +148,26 @@ MOST_LISTED: Final = 200
 
 def kept_matches(journal: KeptRecords, limit: int = MOST_LISTED) -> list[OverMatch]:
     """The matches that are over and kept, newest first; raises JournalError."""
-    listed = []
+    listed, voids = [], journal.voids()
     for entry in journal.match_ends(limit):
         event = _event(entry.body)
         won = entry.event == "match_won"
+        void = voids.get(str(event.get("match", "")))
         ending = (
-            f"won by seat {event.get('seat')}{_with_throw(journal, entry.seq, event)}"
+            void_words(void)
+            if void is not None
+            else f"won by seat {event.get('seat')}{_with_throw(journal, entry.seq, event)}"
             if won
             else f"void ({event.get('reason')})"
         )
         rounds = event.get("rounds")
         listed.append(
             OverMatch(
-                str(event.get("match", "")), entry.seq, rounds if isinstance(rounds, int) else None, ending
+                str(event.get("match", "")),
+                entry.seq,
+                rounds if isinstance(rounds, int) else None,
+                ending,
+                void,
             )
         )
     return listed

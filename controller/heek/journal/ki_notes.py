@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from heek.journal.checks import deltas_of
-from heek.journal.records import NO_MATCHES, Acknowledgement, Digest, News, Pin, SettledKey, Synced
+from heek.journal.records import NO_MATCHES, Acknowledgement, Digest, News, Pin, Ruling, SettledKey, Synced
 
 UNANSWERED: Final = "state = 'waiting' AND again = 0 AND match NOT IN (SELECT match FROM voids)"
 """Results whose deltas are not in what the KI tells of points: those offered again were in it once, and a
@@ -107,9 +107,13 @@ def meet_with_key(db: sqlite3.Connection, key: bytes) -> None:
     db.execute("UPDATE ki SET key = ?, news = 0, mark = zeroblob(8) WHERE key IS NOT ?", (key, key))
 
 
-def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
-    """Write down how things stand; by KI number, what of our own unanswered deltas counts no more."""
-    before = unanswered_deltas(db)
+def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> tuple[dict[str, int], tuple[Ruling, ...]]:
+    """Write down how things stand.
+
+    By KI number, what of our own unanswered deltas counts no more; and which of our matches are void or count
+    otherwise than before.
+    """
+    before, voids = unanswered_deltas(db), _voids(db)
     if synced.news_anew:
         db.execute("UPDATE ki SET news = 0, mark = zeroblob(8)")
         for table in ("news", "voids", "names"):
@@ -126,11 +130,35 @@ def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
         if compared.offer:
             offer(db, compared.key)
     after = unanswered_deltas(db)
-    return {
+    gone = {
         player: before.get(player, 0) - after.get(player, 0)
         for player in before | after
         if before.get(player, 0) != after.get(player, 0)
     }
+    return gone, tuple(_rulings(db, synced.news, voids))
+
+
+def _voids(db: sqlite3.Connection) -> dict[str, str]:
+    return {str(match): str(reason) for match, reason in db.execute("SELECT match, reason FROM voids")}
+
+
+def _rulings(db: sqlite3.Connection, news: Iterable[News], before: Mapping[str, str]) -> Iterator[Ruling]:
+    """What the news have changed for matches whose results are here; of several on one the last counts."""
+    after = _voids(db)
+    for match, told in {each.about: each for each in news if each.kind in ("voided", "restored")}.items():
+        if match is None or before.get(match) == after.get(match):
+            continue
+        row = db.execute("SELECT record FROM results WHERE match = ?", (match,)).fetchone()
+        if row is not None:
+            yield Ruling(match, match in after, after.get(match, told.text), _ended_s(row[0]))
+
+
+def _ended_s(record: bytes) -> float | None:
+    try:
+        time = json.loads(record)["t"]
+        return None if time["trust"] == "none" else float(time["wall_s"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 def offer(db: sqlite3.Connection, key: bytes) -> None:
