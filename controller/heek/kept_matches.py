@@ -7,11 +7,12 @@ events stand in the journal, and nothing is claimed about them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +23,7 @@ from heek.errors import RecordingError
 from heek.journal import RecordedPart
 from heek.journal.kept import KeptRecords
 from heek.photo_finish.words import void_words
-from heek.recording import MOST_BYTES, decode
+from heek.recording import MOST_BYTES, decode, without_identities
 from heek.replay import Replayed, replay
 
 EXPORT_VERSION: Final = 1
@@ -112,7 +113,7 @@ def find_match(journal: KeptRecords, words: str) -> KeptMatch:
     # Edges of the match can be delivered after its end; what the next match has is not its business.
     following = journal.next_match_start(end.seq)
     until = journal.last_seq() if following is None else following - 1
-    parts = journal.recorded_parts(start.seq, end.seq, until)
+    parts = _without_identities(journal.recorded_parts(start.seq, end.seq, until), journal.erased())
     if not parts:
         raise _given_up(match)
     lines_from = min(parts[0].recording, start.seq)
@@ -123,6 +124,28 @@ def find_match(journal: KeptRecords, words: str) -> KeptMatch:
     if not _from_its_beginning(kept):
         raise _given_up(match)
     return kept
+
+
+def _without_identities(parts: list[RecordedPart], erased: Mapping[str, str]) -> list[RecordedPart]:
+    """The recordings without the identities that the KI has erased.
+
+    One that is damaged or has a hole comes back as it is: whoever replays it says so, and it is not exported.
+    """
+    if not erased:
+        return parts
+    without: list[RecordedPart] = []
+    for _, group in groupby(parts, key=lambda part: part.recording):
+        recording = list(group)
+        with contextlib.suppress(RecordingError):
+            beginning, inputs = without_identities(
+                recording[0].beginning or b"", [part.inputs for part in recording], erased
+            )
+            recording = [
+                replace(part, inputs=block, beginning=beginning if part.beginning else None)
+                for part, block in zip(recording, inputs, strict=True)
+            ]
+        without += recording
+    return without
 
 
 def _from_its_beginning(kept: KeptMatch) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
+from heek.journal import erased
 from heek.journal.checks import deltas_of
 from heek.journal.records import NO_MATCHES, Acknowledgement, Digest, News, Pin, Ruling, SettledKey, Synced
 
@@ -207,6 +208,7 @@ def _apply(db: sqlite3.Connection, news: News) -> None:
 
 def _erase(db: sqlite3.Connection, player: str) -> None:
     """Forget who that was, in what people read; the signed bytes stay, four others own them too."""
+    erased.forget(db, player)
     db.execute("DELETE FROM players WHERE player = ?", (player,))
     db.execute("DELETE FROM names WHERE player = ?", (player,))
     # What was told under this number before names it.
@@ -215,17 +217,6 @@ def _erase(db: sqlite3.Connection, player: str) -> None:
         "SELECT match, record FROM results WHERE instr(record, ?)", (player.encode(),)
     ).fetchall()
     for match, record in rows:
-        without = _without(record, player)
-        if without is not None:
+        without = erased.record_without(record, [player])
+        if without != record:
             db.execute("UPDATE results SET record = ? WHERE match = ?", (without, match))
-
-
-def _without(record: bytes, player: str) -> bytes | None:
-    try:
-        value: dict[str, Any] = json.loads(record)
-        for seat in value["seats"]:
-            if seat.get("player") == player:
-                seat["player"] = seat["name"] = None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
