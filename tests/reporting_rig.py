@@ -13,7 +13,7 @@ from typing import TypeVar
 from heek.boot import Boot
 from heek.clock import SECOND, ManualClock
 from heek.errors import LinkError
-from heek.journal import Batch, InlineExecutor, Journal, JournalWriter, KiNotes
+from heek.journal import Batch, InlineExecutor, Journal, JournalWriter, KiNotes, Ruling
 from heek.ki.link import LinkStatus, Request
 from heek.ki.table_key import TableKey, table_key
 from heek.record_chain import RecordChain, bind_results
@@ -102,6 +102,7 @@ class Rig:
         self.journal = JournalWriter(folder, InlineExecutor(), self.clock)
         self.told: list[tuple[dict[str, int], dict[str, int]]] = []
         self.times: list[tuple[int, int]] = []
+        self.rulings: list[Ruling] = []
         self.changes = 0
         self.players: list[str] = []
         newest = self.ask(lambda journal: bind_results(journal, self.key))
@@ -118,6 +119,7 @@ class Rig:
             boot=boot,
             players=lambda: self.players,
             tell_time=lambda now_s, at: self.times.append((now_s, at)),
+            tell_rulings=self.rulings.extend,
         )
 
         async def begin() -> Reporting:

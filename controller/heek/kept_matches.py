@@ -7,11 +7,12 @@ events stand in the journal, and nothing is claimed about them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,8 @@ import msgspec
 from heek.errors import RecordingError
 from heek.journal import RecordedPart
 from heek.journal.kept import KeptRecords
-from heek.recording import MOST_BYTES, decode
+from heek.photo_finish.words import void_words
+from heek.recording import MOST_BYTES, decode, without_identities
 from heek.replay import Replayed, replay
 
 EXPORT_VERSION: Final = 1
@@ -43,6 +45,8 @@ class KeptMatch(msgspec.Struct, frozen=True):
     what came late for it."""
     lines_from: int
     """The number of the first of these events."""
+    void: str | None = None
+    """Why an operator of the KI has declared it void (may be empty); None: nobody has, as far as is known."""
 
 
 class _Exported(msgspec.Struct, frozen=True, tag_field="kind", tag="heek match"):
@@ -109,16 +113,39 @@ def find_match(journal: KeptRecords, words: str) -> KeptMatch:
     # Edges of the match can be delivered after its end; what the next match has is not its business.
     following = journal.next_match_start(end.seq)
     until = journal.last_seq() if following is None else following - 1
-    parts = journal.recorded_parts(start.seq, end.seq, until)
+    parts = _without_identities(journal.recorded_parts(start.seq, end.seq, until), journal.erased())
     if not parts:
         raise _given_up(match)
     lines_from = min(parts[0].recording, start.seq)
     until = min(until, max(end.seq, parts[-1].last_seq))
     entries = list(journal.events(lines_from - 1, until - lines_from + 1))
-    kept = KeptMatch(match, start.seq, end.seq, parts, [entry.body for entry in entries], lines_from)
+    lines = [entry.body for entry in entries]
+    kept = KeptMatch(match, start.seq, end.seq, parts, lines, lines_from, journal.voids().get(match))
     if not _from_its_beginning(kept):
         raise _given_up(match)
     return kept
+
+
+def _without_identities(parts: list[RecordedPart], erased: Mapping[str, str]) -> list[RecordedPart]:
+    """The recordings without the identities that the KI has erased.
+
+    One that is damaged or has a hole comes back as it is: whoever replays it says so, and it is not exported.
+    """
+    if not erased:
+        return parts
+    without: list[RecordedPart] = []
+    for _, group in groupby(parts, key=lambda part: part.recording):
+        recording = list(group)
+        with contextlib.suppress(RecordingError):
+            beginning, inputs = without_identities(
+                recording[0].beginning or b"", [part.inputs for part in recording], erased
+            )
+            recording = [
+                replace(part, inputs=block, beginning=beginning if part.beginning else None)
+                for part, block in zip(recording, inputs, strict=True)
+            ]
+        without += recording
+    return without
 
 
 def _from_its_beginning(kept: KeptMatch) -> bool:
@@ -135,6 +162,8 @@ class OverMatch(msgspec.Struct, frozen=True):
     rounds: int | None
     """Revealed ones; None of a void match, whose last event does not say."""
     ending: str
+    void: str | None = None
+    """Why an operator of the KI has declared it void (may be empty); None: nobody has."""
 
 
 MOST_LISTED: Final = 200
@@ -142,19 +171,26 @@ MOST_LISTED: Final = 200
 
 def kept_matches(journal: KeptRecords, limit: int = MOST_LISTED) -> list[OverMatch]:
     """The matches that are over and kept, newest first; raises JournalError."""
-    listed = []
+    listed, voids = [], journal.voids()
     for entry in journal.match_ends(limit):
         event = _event(entry.body)
         won = entry.event == "match_won"
+        void = voids.get(str(event.get("match", "")))
         ending = (
-            f"won by seat {event.get('seat')}{_with_throw(journal, entry.seq, event)}"
+            void_words(void)
+            if void is not None
+            else f"won by seat {event.get('seat')}{_with_throw(journal, entry.seq, event)}"
             if won
             else f"void ({event.get('reason')})"
         )
         rounds = event.get("rounds")
         listed.append(
             OverMatch(
-                str(event.get("match", "")), entry.seq, rounds if isinstance(rounds, int) else None, ending
+                str(event.get("match", "")),
+                entry.seq,
+                rounds if isinstance(rounds, int) else None,
+                ending,
+                void,
             )
         )
     return listed

@@ -17,8 +17,9 @@ Whoever reads a file that came from elsewhere is never led further than a bound:
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Final, TypeAlias
 
 import msgspec
@@ -29,7 +30,7 @@ from heek.games.ahyoheek import CYCLES
 from heek.games.ranking_points import RULES_VERSIONS
 from heek.kinds import KINDS, SEATS, Kind, Seat
 from heek.session.settings import GestureSettings, SessionSettings
-from heek.session.state import Kept, restore
+from heek.session.state import Kept, KeptSeat, Match, keep, restore
 from heek.stations.gestures import Edge
 from heek.table import AtRest
 
@@ -256,6 +257,72 @@ def _put_block(out: bytearray, block: bytes) -> None:
 
 def decode(beginning: bytes, parts: Sequence[bytes]) -> Recording:
     """A recording from its blocks; raises RecordingError for anything that `encode` did not write."""
+    begun, streams = _unsealed(beginning, parts)
+    items = _items(streams, frozenset(begun.settings.seats))
+    return Recording(begun, tuple(chain.from_iterable(items)))
+
+
+def without_identities(
+    beginning: bytes, parts: Sequence[bytes], aliases: Mapping[str, str]
+) -> tuple[bytes, list[bytes]]:
+    """The same recording, part by part, in which players go by an alias and by no name.
+
+    `aliases` is by KI number, and no two are alike: so the same comes of it. Raises RecordingError as
+    `decode` does.
+    """
+    if not any(player.encode() in block for player in aliases for block in (beginning, *parts)):
+        return beginning, list(parts)
+    begun, streams = _unsealed(beginning, parts)
+    anew = encode_beginning(_beginning_without(begun, aliases))
+    encoder = PartEncoder(anew)
+    items = _items(streams, frozenset(begun.settings.seats))
+    return anew, [encoder.part([_item_without(item, aliases) for item in part]) for part in items]
+
+
+def _beginning_without(begun: Beginning, aliases: Mapping[str, str]) -> Beginning:
+    points = {aliases.get(player, player): known for player, known in begun.points.items()}
+    start = begun.start
+    if isinstance(start, Started) and start.kept is not None:
+        kept = restore(start.kept)
+        seats = {
+            seat: KeptSeat(aliases[who.player], "", who.bot)
+            if who.player is not None and who.player in aliases
+            else who
+            for seat, who in kept.seats.items()
+        }
+        kept = replace(kept, seats=seats, match=_match_without(kept.match, aliases))
+        start = msgspec.structs.replace(start, kept=keep(kept))
+    return msgspec.structs.replace(begun, points=points, start=start)
+
+
+def _match_without(match: Match | None, aliases: Mapping[str, str]) -> Match | None:
+    if match is None:
+        return None
+    entries = [
+        replace(each, player=aliases[each.player], name="")
+        if each.player is not None and each.player in aliases
+        else each
+        for each in match.entries
+    ]
+    return replace(match, entries=entries)
+
+
+def _item_without(item: Item, aliases: Mapping[str, str]) -> Item:
+    match item:
+        case WasClaimed(player=player) if player in aliases:
+            return msgspec.structs.replace(item, player=aliases[player], name="")
+        case WasTold(at, points, acknowledged):
+            return WasTold(at, _keyed(points, aliases), _keyed(acknowledged, aliases))
+        case _:
+            return item
+
+
+def _keyed(sums: Mapping[str, int], aliases: Mapping[str, str]) -> dict[str, int]:
+    return {aliases.get(player, player): value for player, value in sums.items()}
+
+
+def _unsealed(beginning: bytes, parts: Sequence[bytes]) -> tuple[Beginning, list[bytes]]:
+    """The beginning, and what stands in each part."""
     opened = _opened(beginning, 0, "its beginning")
     if not opened.startswith(_MAGIC) or len(opened) == len(_MAGIC):
         raise RecordingError("is no recording of a heek table")
@@ -273,8 +340,7 @@ def decode(beginning: bytes, parts: Sequence[bytes]) -> Recording:
     for number, part in enumerate(parts, start=1):
         streams.append(_opened(part, crc, f"its part {number}"))
         crc = _crc_of(part)
-    seats = frozenset(begun.settings.seats)
-    return Recording(begun, tuple(_items(b"".join(streams), seats)))
+    return begun, streams
 
 
 def _opened(block: bytes, crc: int, name: str) -> bytes:
@@ -334,9 +400,28 @@ def _see_to_ranges(settings: SessionSettings, gestures: GestureSettings) -> None
                 raise RecordingError(f"is damaged: no table has {each.name} = {number}")
 
 
-def _items(stream: bytes, seats: frozenset[Seat]) -> Iterator[Item]:
+@dataclass(slots=True)
+class _Clocks:
+    """What an instant of a part is counted from: it goes on from the part before."""
+
+    edge_at: Instant = 0
+    turn_at: Instant = 0
+
+
+def _items(streams: Iterable[bytes], seats: frozenset[Seat]) -> Iterator[list[Item]]:
+    """The items of each part; none of them reaches over into the next."""
+    clocks = _Clocks()
+    ended = False
+    for stream in streams:
+        if ended and stream:
+            raise RecordingError("is damaged: it goes on after its end")
+        items = list(_items_of(stream, seats, clocks))
+        ended = ended or (bool(items) and isinstance(items[-1], BrokenOff))
+        yield items
+
+
+def _items_of(stream: bytes, seats: frozenset[Seat], clocks: _Clocks) -> Iterator[Item]:
     reader = _Reader(stream)
-    edge_at = turn_at = 0
     while reader.left:
         tag = reader.byte()
         read = tag == _READ
@@ -346,16 +431,17 @@ def _items(stream: bytes, seats: frozenset[Seat]) -> Iterator[Item]:
             seat, button = _CONTACTS[tag // 2]
             if seat not in seats:
                 raise RecordingError(f"is damaged: it has an edge of seat {seat}, which its table has not")
-            edge_at = reader.instant(edge_at)
-            yield Edge(edge_at, seat, button, bool(tag % 2), read)
+            clocks.edge_at = reader.instant(clocks.edge_at)
+            yield Edge(clocks.edge_at, seat, button, bool(tag % 2), read)
         elif read:
             raise RecordingError(f"is damaged: an item of kind {tag} is no line that was read")
         elif tag == _TURN:
-            before, turn_at = turn_at, reader.instant(turn_at)
-            settled = turn_at - reader.signed()
-            if turn_at < before or not -1 <= settled <= turn_at:
+            before, now = clocks.turn_at, reader.instant(clocks.turn_at)
+            settled = now - reader.signed()
+            if now < before or not -1 <= settled <= now:
                 raise RecordingError("is damaged: its time goes backwards")
-            yield Turn(settled, turn_at)
+            clocks.turn_at = now
+            yield Turn(settled, now)
         elif tag == _DRAWN:
             yield Drawn(reader.block())
         elif tag == _MESSAGE:

@@ -118,7 +118,7 @@ class _Player:
         if kept is not None and kept.match is not None and isinstance(begun.start, Started):
             bots = {seat for seat, who in kept.seats.items() if who.bot}
             if begun.start.short_cut:
-                names = {seat: who.name for seat, who in kept.seats.items() if who.name is not None}
+                names = {seat: who.name for seat, who in kept.seats.items() if who.name}
         return Sitting(events, edges, begun.settings.guard, begun.settings.settle, frozenset(bots), names)
 
     def _tell(self, item: object) -> None:

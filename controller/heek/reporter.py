@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from heek.boot import Boot
 from heek.clock import Clock, Instant
-from heek.journal import Journal, JournalWriter, Result
+from heek.journal import Journal, JournalWriter, Result, Ruling
 from heek.ki.table_key import TableKey
 
 _T = TypeVar("_T")
@@ -17,6 +17,10 @@ _T = TypeVar("_T")
 
 def _untold(_now_s: int, _at: Instant) -> None:
     """Nobody wants to know what time it is at the KI."""
+
+
+def _unheard(_rulings: Sequence[Ruling]) -> None:
+    """Nobody wants to know which matches are void or count again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class Reporter:
     """The KI numbers of those who sit at the table."""
     tell_time: Callable[[int, Instant], None] = _untold
     """Gets the KI's wall clock, and the instant at which it showed that or little more."""
+    tell_rulings: Callable[[Sequence[Ruling]], None] = _unheard
+    """Gets which of the table's matches an operator of the KI has just declared void, or restored."""
 
     async def ask_journal(self, question: Callable[[Journal], _T]) -> _T:
         """The answer of the journal, on whose thread the question runs; raises JournalError."""

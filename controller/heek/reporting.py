@@ -488,6 +488,8 @@ class Reporting:
         stands = await self._syncing.ask(notes)
         self._outbox.waiting = stands.waiting
         self._tell(stands.points, stands.deltas)
+        if stands.rulings:
+            self._who.tell_rulings(stands.rulings)
         for key in stands.unknown:
             await self._syncing.sign_anew(key)
         self._see(await self._read_notes())

@@ -15,7 +15,7 @@ from typing import Final
 
 from heek.clock import MILLISECOND
 from heek.errors import RecordError
-from heek.journal import NOBODYS, Answered, FormerKey, Journal, KiNotes, Result, SettledKey, Synced
+from heek.journal import NOBODYS, Answered, FormerKey, Journal, KiNotes, Result, Ruling, SettledKey, Synced
 from heek.ki.asking import Asking
 from heek.ki.settlement import MOST_WAITING, OfferPace, Settlement, compare
 from heek.ki.sync import MOST_FORMERS, MOST_PLAYERS, Holds, SyncAnswer, SyncQuestion
@@ -42,6 +42,8 @@ class Standing:
     """Whether there is more to ask, or to send, at once."""
     unknown: tuple[bytes, ...]
     """Key ids that the table had before, and of which the KI knows nothing: `sign_anew`."""
+    rulings: tuple[Ruling, ...]
+    """What is new of the table's matches: void, or counted again."""
 
 
 class Syncing:
@@ -101,7 +103,7 @@ class Syncing:
         # Only if they went on: a KI that begins at the first one each time is asked with a pause.
         told = synced.news[-1].number if synced.news else 0
         more = offer or bool(unknown) or notes.news < told < answer.newest
-        return Standing(kept.waiting, answer.points, kept.deltas, more, unknown)
+        return Standing(kept.waiting, answer.points, kept.deltas, more, unknown, kept.rulings)
 
     async def sign_anew(self, key: bytes) -> None:
         """Have what is signed by a lost key that the KI does not know either wait under the present one.

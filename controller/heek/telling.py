@@ -128,6 +128,8 @@ def _seat_taken(event: Event) -> str:
 
 
 def _seat_claimed(event: Event) -> str:
+    if event.get("name") == "":
+        return f"A player whom the KI has erased signs in at seat {printable(event.get('seat'))}"
     name, seat, player = (printable(event.get(key)) for key in ("name", "seat", "player"))
     return f"{name} signs in at seat {seat} (KI {player})"
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from heek.journal import News
+from heek.journal import News, Ruling
 from heek.ki import sync
 from heek.ki.numbers import is_ki_number
+from heek.telling import printable
 
 MOST_TEXT: Final = 200
 """Characters of a name or a reason that are kept."""
@@ -29,6 +31,17 @@ def kept_news(news: sync.News) -> News:
         case sync.ERASED:
             about = _player(fields)
     return News(news.number, news.kind, body, about, text, news.mark)
+
+
+def ruling_words(ruling: Ruling, now_s: float) -> str:
+    """On a match that is void or counts again, without a full stop; `now_s` is the wall clock's time."""
+    which = f"the match {ruling.match.partition('-')[0]}"
+    if ruling.ended_s is not None:
+        ended, now = time.localtime(ruling.ended_s), time.localtime(now_s)
+        day = "" if ended[:3] == now[:3] else f"{time.strftime('%Y-%m-%d', ended)}, "
+        which = f"the match of {day}{time.strftime('%H:%M', ended)}"
+    said = f"The KI has declared {which} void" if ruling.void else f"The KI counts {which} again"
+    return f"{said}: {printable(ruling.reason)}" if ruling.reason else said
 
 
 def _match(fields: Mapping[str, Any]) -> str | None:

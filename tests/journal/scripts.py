@@ -52,14 +52,14 @@ SCRIPT: tuple[Batch, ...] = (
 
 WITHOUT_KI = (
     "DROP TABLE ki; DROP TABLE news; DROP TABLE voids; DROP TABLE names; DROP TABLE digests;"
-    "DROP TABLE known_as; DROP TABLE acknowledged;"
+    "DROP TABLE known_as; DROP TABLE acknowledged; DROP TABLE erased;"
     "ALTER TABLE results DROP COLUMN key; ALTER TABLE outbox DROP COLUMN again;"
     "ALTER TABLE outbox DROP COLUMN signature; PRAGMA user_version = 3;"
 )
 """Turns a journal into one of the third schema."""
 
 WITHOUT_DIGESTS = (
-    "DROP TABLE digests; DROP TABLE known_as; DROP TABLE acknowledged;"
+    "DROP TABLE digests; DROP TABLE known_as; DROP TABLE acknowledged; DROP TABLE erased;"
     "ALTER TABLE outbox DROP COLUMN signature;"
     "ALTER TABLE ki ADD COLUMN settled_count INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE ki ADD COLUMN settled_xor BLOB NOT NULL DEFAULT x'00';"

@@ -139,4 +139,4 @@ def test_a_journal_of_the_first_schema_goes_on(tmp_path: Path) -> None:
         assert (journal.unwritten(), journal.last_cbor()) == ([], b"m-3")
         journal.append(with_cbor(4, 4, "m-4", b"new"))
     version = sqlite3.connect(tmp_path / FILE_NAME).execute("PRAGMA user_version").fetchone()[0]
-    assert version == VERSION == 5
+    assert version == VERSION == 6

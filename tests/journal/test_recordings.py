@@ -87,7 +87,7 @@ def test_a_journal_of_the_second_schema_goes_on(folder: Path) -> None:
         assert (journal.last_seq(), journal.waiting(), journal.verify()) == (4, 1, [])
         assert [each.seq for each in journal.match_ends()] == [4]
     version = sqlite3.connect(folder / FILE_NAME).execute("PRAGMA user_version").fetchone()[0]
-    assert version == VERSION == 5
+    assert version == VERSION == 6
 
 
 def test_a_disk_that_comes_back_gets_the_parts_with_their_events(folder: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from heek.cli.photo_finishes import ReplayedMatches
 from heek.errors import RecordingError
+from heek.journal import open_journal
 from heek.simulator.runner import simulate
 from heek.simulator.story import read
 from heek.web.app import MOST_PHOTOS, UNREAD
@@ -131,6 +132,7 @@ def test_a_replay_that_runs_is_ended_with_the_page(tmp_path: Path, monkeypatch: 
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(slow))
+    open_journal(tmp_path).close()
     photos = ReplayedMatches(tmp_path)
     asked = photos.match(MATCH)
     until(lambda: photos._process is not None)

@@ -2,7 +2,9 @@
 
 The list is one short read of the journal. To replay a match takes from a tenth of a second to many, of pure
 computing; in a thread it would take its turns with the table's loop. So it is done by `heek photofinish` in a
-process of its own, one at a time, and what came of it is remembered: a match that is over never changes.
+process of its own, one at a time, and what came of it is remembered: a match that is over never changes. But
+the KI may declare it void or restore it, which is looked up each time, or erase who played in it: then what
+is remembered is forgotten.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +40,8 @@ class ReplayedMatches:
         self._state_dir = state_dir
         self._executor = ThreadPoolExecutor(1, "heek-photo")
         self._remembered: OrderedDict[str, DrawnMatch] = OrderedDict()
+        self._erased: set[str] = set()
+        """The players whom the KI had erased when that was drawn."""
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
@@ -62,12 +67,19 @@ class ReplayedMatches:
             return [ShownMatch(each.match, each.rounds, each.ending) for each in kept_matches(journal)]
 
     def _match(self, match: str) -> DrawnMatch:
+        with read_journal(self._state_dir) as journal:
+            void, erased = journal.voids().get(match), set(journal.erased())
+        if erased != self._erased:
+            self._erased = erased
+            self._remembered.clear()
         found = self._remembered.get(match)
         if found is None:
             found = self._remembered[match] = self._replayed(match)
             if len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
         self._remembered.move_to_end(match)
+        if found.void != void:
+            found = self._remembered[match] = replace(found, void=void)
         return found
 
     def _replayed(self, match: str) -> DrawnMatch:

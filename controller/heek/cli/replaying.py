@@ -170,7 +170,7 @@ def run_photo_finish(arguments: argparse.Namespace) -> int:
     from heek.kept_matches import check_match
     from heek.photo_finish.text import drawable_in, photo_finish_text
     from heek.photo_finish.values import photo_finish, rounds_of
-    from heek.photo_finish.words import contradiction_words, round_words
+    from heek.photo_finish.words import contradiction_words, round_words, void_words
 
     if arguments.patient:
         # Not everywhere may a process do even that (systemd/heek.service).
@@ -188,20 +188,31 @@ def run_photo_finish(arguments: argparse.Namespace) -> int:
     if differs is not None:
         said = f"{contradiction_words(differs)}; see heek replay {arguments.match}"
         print(said, file=sys.stderr if arguments.json else sys.stdout)
+    void = None if kept.void is None else void_words(kept.void)
     if arguments.round is not None:
         finish = photo_finish(kept.match, arguments.round, sittings)
         if arguments.json:
             _print_json(finish)
         else:
             width = shutil.get_terminal_size().columns
+            if void is not None:
+                print(f"the match is {void}")
             print(photo_finish_text(finish, width=width, plain=not drawable_in(sys.stdout.encoding)))
         return code
     rounds = rounds_of(kept.match, sittings)
     if arguments.json:
         drawn = [photo_finish(kept.match, each.number, sittings) for each in rounds if each.drawable]
-        _print_json({"match": kept.match, "rounds": rounds, "finishes": drawn, "differs": differs})
+        _print_json(
+            {
+                "match": kept.match,
+                "rounds": rounds,
+                "finishes": drawn,
+                "differs": differs,
+                "void": kept.void,
+            }
+        )
         return code
-    print(f"match {kept.match}:")
+    print(f"match {kept.match}:{'' if void is None else f' {void}'}")
     for each in rounds:
         lost = "" if each.drawable else "; its edges are lost"
         print(f"  round {each.number}: {round_words(each)}{lost}")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from heek.cli.photo_finishes import ReplayedMatches
     from heek.config import Config, DisplayConfig
     from heek.display.oled import Oled
+    from heek.journal import Ruling
     from heek.ki.link import Link
     from heek.reporting import KiStatus, Reporting
     from heek.session.inputs import Claimed
@@ -311,6 +312,19 @@ class TableProcess:
         self._told.append(Told(event["seq"], nanoseconds(event["at"]), self._teller.tell(event)))
         self._publish()
 
+    def _tell_rulings(self, rulings: Sequence[Ruling]) -> None:
+        """What the KI has ruled on matches of this table, among what just happened; on the loop."""
+        from heek.told_news import ruling_words
+        from heek.web.state import Told
+
+        daemon = self._daemon
+        seq = self._told[-1].seq if self._told else 0
+        for each in rulings:
+            words = ruling_words(each, daemon.clock.wall_s())
+            log.info("%s", words)
+            self._told.append(Told(seq, daemon.now, words))
+        self._publish()
+
     # The KI
 
     async def _start_reporting(self) -> None:
@@ -332,6 +346,7 @@ class TableProcess:
             boot=self._boot,
             players=lambda: daemon.players,
             tell_time=daemon.tell_time,
+            tell_rulings=self._tell_rulings,
         )
         self._reporting = Reporting(
             who,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from heek.errors import JournalError
+from heek.journal import erased
 from heek.journal.checks import check
 from heek.journal.ki_notes import UNANSWERED, UNANSWERED_BEFORE, unanswered_deltas
 from heek.journal.packing import unpacked, whole_line
@@ -30,6 +31,7 @@ from heek.journal.records import (
 from heek.journal.schema import (
     ACKNOWLEDGED_SINCE,
     DIGESTS_SINCE,
+    ERASED_SINCE,
     KI_SINCE,
     KNOWN_SINCE,
     RECORDINGS_SINCE,
@@ -58,7 +60,7 @@ class KeptRecords:
 
     def events(self, after_seq: int = 0, limit: int | None = None) -> Iterator[Entry]:
         """The events with numbers above `after_seq`, in order, at most `limit` of them."""
-        left = limit
+        left, aliases = limit, self.erased()
         while left is None or left > 0:
             page = _PAGE if left is None else min(_PAGE, left)
             rows = self._rows(
@@ -66,7 +68,7 @@ class KeptRecords:
                 (after_seq, page),
             )
             for row in rows:
-                yield _entry(*row)
+                yield _entry(aliases, *row)
             if len(rows) < page:
                 return
             after_seq = rows[-1][0]
@@ -74,13 +76,14 @@ class KeptRecords:
 
     def results(self) -> Iterator[Result]:
         """Every result, in the order in which they were written."""
-        after = 0
+        after, aliases = 0, self.erased()
         while rows := self._rows(
             "SELECT number, match, record FROM results WHERE number > ? ORDER BY number LIMIT ?",
             (after, _PAGE),
         ):
             for _, match, record in rows:
-                yield Result(match, record)
+                # One that was played on past the news of it was written with the identity.
+                yield Result(match, erased.record_without(record, aliases))
             after = rows[-1][0]
 
     def waiting(self) -> int:
@@ -146,6 +149,12 @@ class KeptRecords:
         rows = self._rows("SELECT player, name FROM names") if self._keeps_ki() else []
         return {str(player): str(name) for player, name in rows}
 
+    def erased(self) -> dict[str, str]:
+        """By KI number of each player whom the KI has erased: what is read in its place."""
+        if int(self._rows("PRAGMA user_version")[0][0]) < ERASED_SINCE:
+            return {}
+        return erased.aliases(self._rows("SELECT number, player FROM erased ORDER BY number"))
+
     def snapshot(self) -> tuple[bytes, SnapshotLabel] | None:
         """The newest state of the session and when it was taken; None if there never was one."""
         rows = self._rows("SELECT CAST(state AS BLOB), boot, mono_ns, wall_s, trust FROM snapshot")
@@ -163,14 +172,14 @@ class KeptRecords:
             " AND seq >= (SELECT min(first_seq) FROM recordings) ORDER BY seq DESC LIMIT ?",
             (-1 if limit is None else limit,),
         )
-        return [_entry(*row) for row in rows]
+        return [_entry({}, *row) for row in rows]
 
     def match_events(self, prefix: str) -> list[Entry]:
         """Every `match_started` whose match begins with `prefix`, oldest first; looks through all events."""
         rows = self._rows(
             "SELECT seq, at_ns, event, body FROM events WHERE event = 'match_started' ORDER BY seq"
         )
-        entries = [_entry(*row) for row in rows]
+        entries = [_entry({}, *row) for row in rows]
         return [each for each in entries if str(_match_of(each.body)).startswith(prefix)]
 
     def match_start(self, last_seq: int) -> Entry | None:
@@ -180,7 +189,7 @@ class KeptRecords:
             " ORDER BY seq DESC LIMIT 1",
             (last_seq,),
         )
-        return _entry(*rows[0]) if rows else None
+        return _entry({}, *rows[0]) if rows else None
 
     def next_match_start(self, after_seq: int) -> int | None:
         """The number of the first `match_started` after that event."""
@@ -316,8 +325,9 @@ class KeptRecords:
             raise trouble(self.file, error) from None
 
 
-def _entry(seq: int, at_ns: int, event: str, written: str) -> Entry:
-    return Entry(seq, at_ns, event, whole_line(seq, at_ns, event, written))
+def _entry(aliases: Mapping[str, str], seq: int, at_ns: int, event: str, written: str) -> Entry:
+    line = whole_line(seq, at_ns, event, written)
+    return Entry(seq, at_ns, event, erased.line_without(line, aliases) if event == erased.CLAIMED else line)
 
 
 def _match_of(body: object) -> object:

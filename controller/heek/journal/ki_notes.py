@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
+from heek.journal import erased
 from heek.journal.checks import deltas_of
-from heek.journal.records import NO_MATCHES, Acknowledgement, Digest, News, Pin, SettledKey, Synced
+from heek.journal.records import NO_MATCHES, Acknowledgement, Digest, News, Pin, Ruling, SettledKey, Synced
 
 UNANSWERED: Final = "state = 'waiting' AND again = 0 AND match NOT IN (SELECT match FROM voids)"
 """Results whose deltas are not in what the KI tells of points: those offered again were in it once, and a
@@ -109,9 +110,13 @@ def meet_with_key(db: sqlite3.Connection, key: bytes) -> bytes | None:
     return None if row is None else bytes(row[0])
 
 
-def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
-    """Write down how things stand; by KI number, what of our own unanswered deltas counts no more."""
-    before = unanswered_deltas(db)
+def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> tuple[dict[str, int], tuple[Ruling, ...]]:
+    """Write down how things stand.
+
+    By KI number, what of our own unanswered deltas counts no more; and which of our matches are void or count
+    otherwise than before.
+    """
+    before, voids = unanswered_deltas(db), _voids(db)
     if synced.news_anew:
         db.execute("UPDATE ki SET news = 0, mark = zeroblob(8)")
         for table in ("news", "voids", "names"):
@@ -128,11 +133,35 @@ def take(db: sqlite3.Connection, synced: Synced, key: bytes) -> dict[str, int]:
         if compared.offer:
             offer(db, compared.key)
     after = unanswered_deltas(db)
-    return {
+    gone = {
         player: before.get(player, 0) - after.get(player, 0)
         for player in before | after
         if before.get(player, 0) != after.get(player, 0)
     }
+    return gone, tuple(_rulings(db, synced.news, voids))
+
+
+def _voids(db: sqlite3.Connection) -> dict[str, str]:
+    return {str(match): str(reason) for match, reason in db.execute("SELECT match, reason FROM voids")}
+
+
+def _rulings(db: sqlite3.Connection, news: Iterable[News], before: Mapping[str, str]) -> Iterator[Ruling]:
+    """What the news have changed for matches whose results are here; of several on one the last counts."""
+    after = _voids(db)
+    for match, told in {each.about: each for each in news if each.kind in ("voided", "restored")}.items():
+        if match is None or before.get(match) == after.get(match):
+            continue
+        row = db.execute("SELECT record FROM results WHERE match = ?", (match,)).fetchone()
+        if row is not None:
+            yield Ruling(match, match in after, after.get(match, told.text), _ended_s(row[0]))
+
+
+def _ended_s(record: bytes) -> float | None:
+    try:
+        time = json.loads(record)["t"]
+        return None if time["trust"] == "none" else float(time["wall_s"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 def offer(db: sqlite3.Connection, key: bytes) -> None:
@@ -181,6 +210,7 @@ def _apply(db: sqlite3.Connection, news: News) -> None:
 
 def _erase(db: sqlite3.Connection, player: str) -> None:
     """Forget who that was, in what people read; the signed bytes stay, four others own them too."""
+    erased.forget(db, player)
     db.execute("DELETE FROM players WHERE player = ?", (player,))
     db.execute("DELETE FROM names WHERE player = ?", (player,))
     # What was told under this number before names it.
@@ -189,17 +219,6 @@ def _erase(db: sqlite3.Connection, player: str) -> None:
         "SELECT match, record FROM results WHERE instr(record, ?)", (player.encode(),)
     ).fetchall()
     for match, record in rows:
-        without = _without(record, player)
-        if without is not None:
+        without = erased.record_without(record, [player])
+        if without != record:
             db.execute("UPDATE results SET record = ? WHERE match = ?", (without, match))
-
-
-def _without(record: bytes, player: str) -> bytes | None:
-    try:
-        value: dict[str, Any] = json.loads(record)
-        for seat in value["seats"]:
-            if seat.get("player") == player:
-                seat["player"] = seat["name"] = None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

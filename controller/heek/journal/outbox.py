@@ -344,11 +344,11 @@ class JournalOutbox(KeptRecords):
         if not self._says_anything_new(synced, key):
             return Acknowledged({}, self.waiting())
         with self._transaction():
-            deltas = ki_notes.take(self._db, synced, key)
+            deltas, rulings = ki_notes.take(self._db, synced, key)
         self._deltas = None
         if synced.offer or any(each.offer for each in synced.formers):
             self._holds = None
-        return Acknowledged(deltas, self.waiting())
+        return Acknowledged(deltas, self.waiting(), rulings)
 
     def _says_anything_new(self, synced: Synced, key: bytes) -> bool:
         notes, told = self.ki_notes(key), self.told_points()

@@ -216,6 +216,18 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Ruling:
+    """A match of this table that is void from now on, or counts again."""
+
+    match: str
+    void: bool
+    reason: str
+    """An operator's; may be empty."""
+    ended_s: float | None
+    """The wall clock's time at the match's end; None: that is not known, or was not believed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Acknowledged:
     """What a set of answers came to."""
 
@@ -223,6 +235,8 @@ class Acknowledged:
     """By KI number: what of our own deltas is in what the KI tells now, or counts no more."""
     waiting: int
     """Results that the KI has not answered for."""
+    rulings: tuple[Ruling, ...] = ()
+    """What is new in the answer of this table's matches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from heek.journal.packing import unpacked, whole_line
 EVENT: Final = "journal_salvaged"
 
 _LEFT_BEHIND: Final = frozenset({"events", "recordings", "recording_parts"})
-_TOLD: Final = frozenset({"news", "voids", "names"})
+_TOLD: Final = frozenset({"news", "voids", "names", "erased"})
 _BY_HAND: Final = frozenset({"results", "outbox", "snapshot"})
 _MOST_PROBED: Final = 100_000
 """Rows that are looked for one by one where a scan from neither end goes."""

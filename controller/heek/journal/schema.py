@@ -1,9 +1,10 @@
 """The journal's tables, and how their file is opened, made and judged sound.
 
 `user_version` is the version of the schema, `application_id` says that the file is ours. An event and a
-result are never changed or removed, but for a player's identity that the KI has erased; the snapshot is
-replaced, a result's place in the outbox learns what the KI answered, and of the recordings the oldest are
-given up. A file of an older schema is brought up to this one when the daemon opens it.
+result are never changed or removed, but for a player's identity that the KI has erased: results lose it, and
+events and recordings are read without it (`heek.journal.erased`). The snapshot is replaced, a result's place
+in the outbox learns what the KI answered, and of the recordings the oldest are given up. A file of an older
+schema is brought up to this one when the daemon opens it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ MARKER_NAME: Final = "journal.kept"
 """Says that a journal was made here. SQLite takes an emptied file for a new one, and an integrity
 check answers "ok" to it; only a mark outside of the file can tell that there was something in it."""
 
-VERSION: Final = 5
+VERSION: Final = 6
 RECORDINGS_SINCE: Final = 3
 KI_SINCE: Final = 4
 ACKNOWLEDGED_SINCE: Final = 5
 DIGESTS_SINCE: Final = 5
 KNOWN_SINCE: Final = 5
+ERASED_SINCE: Final = 6
 APPLICATION_ID: Final = 0x6865656B  # "heek"
 
 PAGE_BYTES: Final = 512
@@ -91,6 +93,10 @@ _ACKNOWLEDGED: Final = (
 """By key id: the settled difference that an operator knows of, who and when that was (by the wall clock, and
 how far it was believed). It is told no more as long as it stays the same."""
 
+_ERASED: Final = ("CREATE TABLE erased(number INTEGER PRIMARY KEY, player TEXT NOT NULL UNIQUE)",)
+"""The KI numbers of players whose identity a KI has erased, in the order in which it told that; it stays when
+the table goes over to another KI."""
+
 _TABLES: Final = (
     """CREATE TABLE events(
         seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, event TEXT NOT NULL, body TEXT NOT NULL)""",
@@ -112,6 +118,7 @@ _TABLES: Final = (
     *_DIGESTS,
     *_KNOWN,
     *_ACKNOWLEDGED,
+    *_ERASED,
 )
 """`results.record` is the match as JSON, for people and for our own sums; `results.cbor` the bytes that are
 signed and sent, `results.key` the key id in them. `outbox.state` is `waiting`, or what the KI answered; with
@@ -137,6 +144,13 @@ _UPGRADES: Final = {
         *_KNOWN,
         *_ACKNOWLEDGED,
         "INSERT INTO known_as(key) SELECT key FROM ki",
+    ),
+    5: (
+        *_ERASED,
+        # As this version can make something of its news, so could the one that kept it.
+        """INSERT OR IGNORE INTO erased(player) SELECT json_extract(body, '$.player') FROM news
+            WHERE kind = 'erased' AND understood AND json_valid(body)
+            AND json_type(body, '$.player') = 'text' ORDER BY number""",
     ),
 }
 """By version: what brings a file to the next one."""

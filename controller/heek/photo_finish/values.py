@@ -256,6 +256,9 @@ def _who(sitting: Sitting, place: int) -> tuple[dict[Seat, str], frozenset[Seat]
                 (bots.add if kind == "bot" else bots.discard)(seat)
             case ev.SeatClaimed(_, seat, _, name):
                 names[seat] = name
+                if not name:
+                    # The KI has erased who that was.
+                    del names[seat]
             case ev.SeatLeft(_, seat, _):
                 names.pop(seat, None)
                 bots.discard(seat)

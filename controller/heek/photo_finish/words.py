@@ -81,6 +81,11 @@ def rounds_words(count: int | None) -> str:
     return "? rounds" if count is None else f"{count} round{'' if count == 1 else 's'}"
 
 
+def void_words(reason: str) -> str:
+    """How a match ended that an operator of the KI has declared void: `void: wrong seat (by the KI)`."""
+    return f"void: {reason} (by the KI)" if reason else "void (by the KI)"
+
+
 def contradiction_words(seq: int) -> str:
     """What stands over a drawing of which the journal tells otherwise, from event `seq` on."""
     return f"not what the journal tells: its event {seq} is not what comes of the edges drawn here"

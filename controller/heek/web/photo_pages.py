@@ -35,6 +35,7 @@ from heek.photo_finish.words import (
     rounds_words,
     seat_words,
     since_opening,
+    void_words,
 )
 from heek.serving.markup import Content, Markup, element
 from heek.web.sheet import sheet
@@ -65,6 +66,8 @@ class DrawnMatch:
     finishes: tuple[PhotoFinish, ...]
     differs: int | None = None
     """The first event of the journal that is not what came of the edges; None: they agree."""
+    void: str | None = None
+    """Why an operator of the KI has declared the match void (may be empty); None: nobody has."""
 
 
 def matches_html(name: str, matches: Sequence[ShownMatch]) -> bytes:
@@ -112,6 +115,7 @@ def match_html(name: str, drawn: DrawnMatch) -> bytes:
     return sheet(
         name,
         f"Match {_short(drawn.match)}",
+        _void(drawn),
         _contradiction(drawn),
         listed,
         back=("/photofinish", "All matches"),
@@ -134,6 +138,7 @@ def round_html(name: str, drawn: DrawnMatch, finish: PhotoFinish) -> bytes:
     return sheet(
         name,
         f"Round {finish.round}: {ending_words(finish.ending)}",
+        _void(drawn),
         _contradiction(drawn),
         _clock(finish),
         element("div", _scale(finish), *(_lane(finish, lane) for lane in finish.lanes), class_="lanes"),
@@ -152,6 +157,12 @@ def refusal_html(name: str, words: str) -> bytes:
         element("p", f"{words[:1].upper()}{words[1:]}."),
         back=("/photofinish", "All matches"),
     )
+
+
+def _void(drawn: DrawnMatch) -> Markup | None:
+    if drawn.void is None:
+        return None
+    return element("p", f"This match is {void_words(drawn.void)}.", class_="note")
 
 
 def _contradiction(drawn: DrawnMatch) -> Markup | None:
