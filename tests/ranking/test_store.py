@@ -86,13 +86,19 @@ def test_another_programs_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.fault("F046")
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    """What is no data base, or one that was cut, is refused with what to do."""
+    """What is no data base is refused with what to do; where a ledger was kept, it is one that broke."""
     file = tmp_path / "ki.sqlite3"
     file.write_bytes(b"this is no data base, whatever its name says" * 50)
     assert "damaged or no ledger" in refused(file)
+    (tmp_path / "ki.kept").touch()
+    store = open_store(file)
+    assert "damaged or no ledger" in (store.damage or "")
+    # Its tables cannot be asked, so its key is not to be made anew in silence.
+    assert store.had_tables
+    store.close()
 
 
-def test_a_ledger_that_does_not_hold_together_is_refused(
+def test_a_ledger_that_does_not_hold_together_is_only_read(
     ledger: Ledger, store: Store, table: FakeTable
 ) -> None:
     """What another program wrote past the constraints is found at the start."""
@@ -101,7 +107,9 @@ def test_a_ledger_that_does_not_hold_together_is_refused(
     with sqlite3.connect(store.file) as db:
         db.execute("DELETE FROM players")
     db.close()
-    assert "does not hold together" in refused(store.file)
+    again = open_store(store.file)
+    assert "does not hold together" in (again.damage or "")
+    again.close()
 
 
 def test_a_folder_or_a_place_in_a_file_is_refused(tmp_path: Path) -> None:
