@@ -260,6 +260,9 @@ def test_a_disk_that_is_mounted_read_only(small_disk: Path) -> None:
     try:
         assert writer.in_memory
         assert "Read-only file system" in writer.status.reason
+        # To give the folder to anybody would not help.
+        assert "its file system is read-only: mount it for writing" in writer.status.reason
+        assert "give the folder" not in writer.status.reason
         assert isinstance(writer.submit(batch(91, 2, 9, sync=True, match="m-9")).result(), NotSaved)
         clock.advance_to(5 * SECOND)
         assert not writer.retry().result().saving

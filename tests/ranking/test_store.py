@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import stat
 from pathlib import Path
@@ -214,3 +216,15 @@ def test_a_ledger_that_cannot_be_brought_up_stays_as_it_was(tmp_path: Path) -> N
         names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     db.close()
     assert "rulings" not in names
+
+
+def test_a_read_only_file_system_is_named_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To give the file to somebody else would not help; to mount it for writing does."""
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "open", refuse)
+    said = refused(tmp_path / "ki.sqlite3")
+    assert "(Read-only file system); its file system is read-only: mount it for writing" in said
+    assert "give it to" not in said

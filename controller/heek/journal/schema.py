@@ -15,7 +15,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from heek.durable import leave_mark
+from heek.durable import READ_ONLY, leave_mark
 from heek.errors import JournalDamaged, JournalError, JournalUnwritable
 
 FILE_NAME: Final = "journal.sqlite3"
@@ -284,6 +284,8 @@ def not_writable(folder: Path, error: OSError) -> JournalError:
     kind: type[JournalError] = JournalUnwritable
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         remedy = "make room on the card"
+    elif error.errno == errno.EROFS:
+        remedy = READ_ONLY
     elif error.errno in (errno.EEXIST, errno.ENOTDIR):
         kind, remedy = JournalError, "set table.state_dir to a folder"
     else:

@@ -7,6 +7,7 @@ it returns (`synchronous=FULL`), because the service answers after it and a tabl
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from heek.durable import leave_mark
+from heek.durable import READ_ONLY, leave_mark
 from heek.errors import RankingError
 from heek.ranking.chains import link_all
 from heek.ranking.schema import VERSION, ledger_version, metadata, tables
@@ -256,10 +257,10 @@ def _lock(file: Path) -> int:
 
 
 def _not_writable(path: Path, error: OSError) -> RankingError:
-    return RankingError(
-        f"{path}: cannot be written ({error.strerror}); "
-        "give it to the user that runs the KI, or set another service.database"
-    )
+    remedy = "give it to the user that runs the KI, or set another service.database"
+    if error.errno == errno.EROFS:
+        remedy = READ_ONLY
+    return RankingError(f"{path}: cannot be written ({error.strerror}); {remedy}")
 
 
 def _engine(file: Path, *, writes: bool, size: int) -> Engine:
