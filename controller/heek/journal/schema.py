@@ -174,6 +174,7 @@ def open_database(folder: Path) -> sqlite3.Connection:
             f"{file}: {gone}, though {names} beside it {'says' if len(witnesses) == 1 else 'say'} that a "
             f"journal was kept here; {SALVAGE}"
         )
+    made = not file.exists()
     try:
         _for_its_owner_alone(file)
         db = sqlite3.connect(file, isolation_level=None, timeout=BUSY_MS / 1000)
@@ -182,7 +183,13 @@ def open_database(folder: Path) -> sqlite3.Connection:
     except OSError as error:
         raise not_writable(folder, error) from None
     try:
-        _settle(db, file, had_data)
+        try:
+            _settle(db, file, had_data)
+        except sqlite3.Error:
+            if made:
+                close_as_it_is(db, file)
+                _take_back(file)
+            raise
         if not had_data:
             _mark(marker)
     except UnicodeDecodeError:
@@ -210,6 +217,13 @@ def _for_its_owner_alone(file: Path) -> None:
         with contextlib.suppress(OSError):
             if each.stat().st_mode & 0o077:
                 each.chmod(0o600)
+
+
+def _take_back(file: Path) -> None:
+    """Remove what this opening made and a card could not take whole: it was never a journal."""
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(OSError):
+            file.with_name(f"{file.name}{suffix}").unlink(missing_ok=True)
 
 
 def close_as_it_is(db: sqlite3.Connection, file: Path) -> None:
