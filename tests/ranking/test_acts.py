@@ -263,6 +263,9 @@ def test_a_player_has_another_name(ledger: Ledger, store: Store, table: FakeTabl
     [
         ("ANN OF THE BRIDGE", "looks like another player's name ('Ann of the bridge', "),
         ("Ann  of the Bridge", "looks like another player's name"),
+        ("Ann of the bridge.", "looks like another player's name"),
+        ("An nof the-bridge", "looks like another player's name"),
+        ("KI operator", "is what pages and displays call somebody who is no player"),
         ("Ann of the br1dge", None),
         ("Ann of the br\u0131dge", "looks like another player's name"),
         ("\u0410nn of the bridge", "mixes Cyrillic and Latin"),
