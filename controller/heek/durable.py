@@ -5,6 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import Final
+
+READ_ONLY: Final = (
+    "its file system is read-only: mount it for writing, and see to the card or disk, since a kernel makes a "
+    "broken one so by itself (dmesg says why)"
+)
+"""What to do about EROFS: no owner and no mode of the folder would change it."""
 
 
 def write_all(handle: int, data: bytes) -> None:

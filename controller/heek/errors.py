@@ -39,6 +39,10 @@ class JournalUnwritable(JournalError):
     """The card, or its folder, does not take what is to be kept; what is there is as it was."""
 
 
+class JournalEmpty(JournalError):
+    """There is a file, and nothing of a journal in it."""
+
+
 class JournalDamaged(JournalError):
     """What the journal's file holds cannot be right, or what was there is gone."""
 

@@ -46,6 +46,22 @@ def test_check_of_a_kis_own_file(beside: str, tmp_path: Path, capsys: pytest.Cap
     )
 
 
+@pytest.mark.parametrize("command", [["config", "show"], ["config", "boot"], ["run", "--config"]])
+def test_what_wants_a_table_says_whose_file_it_is(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A KI's own file lacks no key of a table's: it is not the file for that command."""
+    file = tmp_path / "ki.toml"
+    file.write_text('[service]\nname = "KI of the hall"\nport = 8700\n', encoding="utf-8")
+    assert main([*command, str(file)]) == MISTAKE
+    said = capsys.readouterr()
+    assert (
+        f"{file}: of a KI alone: KI of the hall, at port 8700 of 127.0.0.1; heek run wants a table, and "
+        "heek ki serve --config takes this"
+    ) in said.out + said.err
+    assert "stations.backend" not in said.out + said.err
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,12 +26,13 @@ from heek.journal import (
     open_or_salvage,
     read_journal,
 )
+from heek.journal.lock import LOCK_NAME
 from heek.journal.schema import FILE_NAME
 from heek.journal.set_aside import MOVING
 from heek.journal.writer import FIRST_REOPEN, LONGEST_REOPEN
 from tests.journal.damage import KEY, MATCHES, PIN, STATE, WAITING, kept_files, match, season, without_log
 from tests.journal.scripts import batch, entry, in_child, label, result
-from tests.journal.test_disk_faults import small_disk
+from tests.journal.test_disk_faults import fill_up, small_disk
 
 __all__ = ["small_disk"]
 
@@ -260,6 +262,9 @@ def test_a_disk_that_is_mounted_read_only(small_disk: Path) -> None:
     try:
         assert writer.in_memory
         assert "Read-only file system" in writer.status.reason
+        # To give the folder to anybody would not help.
+        assert "its file system is read-only: mount it for writing" in writer.status.reason
+        assert "give the folder" not in writer.status.reason
         assert isinstance(writer.submit(batch(91, 2, 9, sync=True, match="m-9")).result(), NotSaved)
         clock.advance_to(5 * SECOND)
         assert not writer.retry().result().saving
@@ -270,6 +275,64 @@ def test_a_disk_that_is_mounted_read_only(small_disk: Path) -> None:
     writer.close()
     with open_journal(folder) as journal:
         assert (journal.last_seq(), journal.waiting(), journal.verify()) == (92, 3, [])
+
+
+@pytest.mark.fault("F049")
+@pytest.mark.parametrize("pages", [0, 1, 2, 5, 9, 12])
+def test_a_first_start_on_a_full_disk(small_disk: Path, pages: int) -> None:
+    """F049: no room for a journal, or for some of it: begun in memory, nothing left, saved with room."""
+    folder, hog = small_disk / "state", fill_up(small_disk)
+    folder.mkdir()
+    os.truncate(hog, hog.stat().st_size - pages * 4096)
+    for start in (1, 2):
+        clock = ManualClock()
+        writer = JournalWriter(folder, InlineExecutor(), clock)
+        assert writer.in_memory
+        assert "check that there is space left on the card" in writer.status.reason
+        assert isinstance(writer.submit(batch(1, 3, 1, sync=True, match=match(901))).result(), NotSaved)
+        clock.advance_to(5 * SECOND)
+        assert not writer.retry().result().saving
+        assert {each.name for each in folder.iterdir()} == {LOCK_NAME}
+        if start == 1:
+            writer.abandon()
+    hog.unlink()
+    clock.advance_to(60 * SECOND)
+    assert writer.retry().result().saving
+    writer.close()
+    with open_journal(folder) as journal:
+        assert (journal.last_seq(), journal.waiting(), journal.verify()) == (3, 1, [])
+
+
+@pytest.mark.fault("F049")
+@pytest.mark.parametrize("left", [b"", None], ids=["empty", "without tables"])
+def test_what_a_cut_at_the_first_start_left_is_no_journal(folder: Path, left: bytes | None) -> None:
+    """An empty file, or one without tables, where no journal was ever kept: begun in memory all the same."""
+    folder.mkdir()
+    file = folder / FILE_NAME
+    if left is None:
+        with sqlite3.connect(file, isolation_level=None) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+        db.close()
+    else:
+        file.write_bytes(left)
+    before = file.read_bytes()
+    table = Table(folder)
+    assert table.writer.in_memory
+    assert isinstance(table.win(1, match(901)), NotSaved)
+    assert file.read_bytes() == before
+    table.writable = True
+    table.writer.close()
+    with open_journal(folder) as journal:
+        assert (journal.last_seq(), journal.verify()) == (1, [])
+
+
+def test_an_empty_file_beside_a_log_is_a_loss(folder: Path) -> None:
+    """A cut took the file and left its log: nothing is played on top of that, as no start would."""
+    folder.mkdir()
+    (folder / FILE_NAME).touch()
+    (folder / f"{FILE_NAME}-wal").write_bytes(b"what may be saved by hand")
+    with pytest.raises(JournalError, match="is empty"):
+        Table(folder)
 
 
 def test_a_folder_that_this_user_may_only_read(folder: Path) -> None:

@@ -263,6 +263,9 @@ def test_a_player_has_another_name(ledger: Ledger, store: Store, table: FakeTabl
     [
         ("ANN OF THE BRIDGE", "looks like another player's name ('Ann of the bridge', "),
         ("Ann  of the Bridge", "looks like another player's name"),
+        ("Ann of the bridge.", "looks like another player's name"),
+        ("An nof the-bridge", "looks like another player's name"),
+        ("KI operator", "is what pages and displays call somebody who is no player"),
         ("Ann of the br1dge", None),
         ("Ann of the br\u0131dge", "looks like another player's name"),
         ("\u0410nn of the bridge", "mixes Cyrillic and Latin"),
@@ -398,6 +401,36 @@ def test_an_act_that_fails_leaves_nothing(ledger: Ledger, store: Store, table: F
     with store.reader.begin() as connection:
         assert connection.execute(select(rulings)).all() == []
     assert points(store, ANN) == {ANN: 101}
+
+
+EMPTY = '--reason is empty: say why in a few words, --reason "wrong seat" say'
+NO_NUMBER = "is no KI number: eight digits, of which the last one checks the others"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["void", str(uuid.UUID(int=1)), "--reason", ""], EMPTY),
+        (["restore", str(uuid.UUID(int=1)), "--reason", "  "], EMPTY),
+        (["rename", ANN, "Ann", "--reason", ""], EMPTY),
+        (["erase", ANN, "--reason", "\t"], EMPTY),
+        (["erase", ANN, "--reason", "x" * 201], "--reason has 201 characters, and 200 are the most: say why"),
+        (["erase", ANN, "--reason", "one\nother"], "--reason has a character that cannot be shown"),
+        (["erase", ANN, "--reason", WHY, "--by", ""], "--by is empty: say who does it"),
+        (["erase", "123", "--reason", WHY], f"'123' {NO_NUMBER}"),
+        (["rename", "", "Ann", "--reason", WHY], f"'' {NO_NUMBER}"),
+        (["rename", EVE, "Ann", "--reason", WHY], f"nobody here has the KI number {EVE}; look it up"),
+    ],
+)
+def test_what_is_typed_wrong_is_told_with_what_to_type(
+    ki: RunningKi, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """In the words of the command line, on one line, and with 1: nothing was done."""
+    assert main(["ki", *arguments, "--database", str(ki.database), "--port", str(ki.port)]) == 1
+    answer = capsys.readouterr()
+    assert (answer.out, answer.err.count("\n")) == ("", 1)
+    assert said in answer.err
+    assert "the request needs" not in answer.err
 
 
 def test_the_commands_of_heek_ki(ki: RunningKi, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,16 +87,55 @@ def test_a_code_is_typed_in(ki: RunningKi, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_wrong_code_enrols_nobody(ki: RunningKi, capsys: pytest.CaptureFixture[str]) -> None:
-    """A code that no table shows, a word that is none, and a code that was typed in already are refused."""
+    """A code that no table shows, and words that are none, are refused with what to type."""
     claiming = Claiming(FakeTable())
     claiming.ask(ki)
-    for code, said in (("XXXXXXXX", "no table shows this code"), ("hello", "is no code")):
-        assert heek(ki, "enrol", code) != 0
-        assert said in capsys.readouterr().err
+    for code, said in (
+        ("XXXXXXXX", "no table shows this code"),
+        ("hello", "'hello' is no code"),
+        ("", "'' is no code"),
+        ("B" * 65, "is no code"),
+    ):
+        assert heek(ki, "enrol", code) == 1
+        answer = capsys.readouterr().err
+        assert said in answer
+        assert "type it as the display shows it" in answer
+    assert heek(ki, "enrol", claiming.code, "--replaces", " ") == 1
+    assert "--replaces is empty: give the old table's name or key" in capsys.readouterr().err
     assert not claiming.enrolled(ki)
+
+
+def test_a_code_that_is_typed_again_has_done_its_work(
+    ki: RunningKi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command and on the page: nothing is left to do, and that is no failure; but no other place."""
+    claiming = Claiming(FakeTable())
+    claiming.ask(ki)
     assert heek(ki, "enrol", claiming.code) == 0
-    assert heek(ki, "enrol", claiming.code) != 0
-    assert "was typed in already, and its table is enrolled" in capsys.readouterr().err
+    capsys.readouterr()
+    for _ in range(2):
+        assert heek(ki, "enrol", claiming.code) == 0
+        assert capsys.readouterr().out == (
+            "this code was typed in already, and its table is enrolled; nothing is left to do\n"
+        )
+    answer = typed(ki, code=claiming.code, key=read_operator_key(ki.database.parent))
+    assert answer.status == 200
+    assert "This code was typed in already, and its table is enrolled; nothing is left to do." in answer.text
+    assert heek(ki, "enrol", claiming.code, "--replaces", "Table 9") == 1
+    assert "but not in the place of Table 9; for that have it show another" in capsys.readouterr().err
+    assert ki.rows("SELECT count(*) FROM enrolments") == [(1,)]
+
+
+def test_the_place_that_was_taken_is_no_other_place(
+    ki: RunningKi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same command with --replaces twice does nothing more, and says so."""
+    old, new = FakeTable(), Claiming(FakeTable(9, "Table 9"))
+    ki.introduce(old)
+    new.ask(ki)
+    for said in (f"in the place of {old.name}", "nothing is left to do"):
+        assert heek(ki, "enrol", new.code, "--replaces", old.name) == 0
+        assert said in capsys.readouterr().out
 
 
 def test_who_types_too_many_wrong_codes_hears_how_long_to_wait(

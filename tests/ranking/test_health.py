@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
-from heek.errors import RankingError
 from heek.kinds import KINDS, Seat
 from heek.ranking import desk
 from heek.ranking.health import DAMAGED, NOT_WRITTEN
@@ -82,6 +83,7 @@ def test_a_page_that_cannot_be_made_says_why_in_plain_words(
                 assert "ledger is damaged; its operator is to bring back a copy" in answer.text
                 assert answer.headers["retry-after"] == "60"
     assert played.get("/tables").status == 200
+    assert "ledger is damaged; its operator is to bring back a copy" in played.get("/tables").text
     assert (played.get("/healthz").status, played.get("/healthz").text) == (503, f"{DAMAGED}\n")
     (said,) = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
     assert str(played.database) in said
@@ -157,7 +159,7 @@ def test_what_passes_is_over_when_something_is_written(played: RunningKi, evenin
 
 @pytest.mark.fault("F046")
 def test_a_start_reads_every_page(tmp_path: Path) -> None:
-    """F046: one bad page within a long record, which no key leads to, stops the start with what to do."""
+    """F046: one bad page within a long record, which no key leads to: the KI reads alone, and says why."""
     table, drawn = FakeTable(), random.Random(1)
     long = table.record({ANN: 1, BEN: 1}, BEN)
     rounds = tuple({Seat(1): drawn.choice(KINDS), Seat(2): drawn.choice(KINDS)} for _ in range(800))
@@ -168,6 +170,85 @@ def test_a_start_reads_every_page(tmp_path: Path) -> None:
         assert len(sealed.record) > 3 * 4096
         break_page_with(ki.service._store, sealed.record[len(sealed.record) // 2 :][:200])
     before = ki.database.read_bytes()
-    with pytest.raises(RankingError, match="it is damaged or no ledger; move it away and bring back a copy"):
-        open_store(ki.database)
+    store = open_store(ki.database)
+    assert "it is damaged or no ledger; move it away and bring back a copy" in (store.damage or "")
+    with store.writer.begin() as connection, pytest.raises(DBAPIError, match="readonly"):
+        connection.exec_driver_sql("DELETE FROM players")
+    store.close()
     assert ki.database.read_bytes() == before
+
+
+def _break_a_leaf(store: Store) -> None:
+    break_page(store, "records", leaf=True)
+
+
+def _break_the_first_page(store: Store) -> None:
+    break_page_with(store, b"SQLite format 3\x00")
+
+
+def _orphan(store: Store) -> None:
+    store.close()
+    with sqlite3.connect(store.file) as db:
+        db.execute("DELETE FROM players WHERE number = ?", (BEN,))
+    db.close()
+
+
+@pytest.mark.fault("F046", "F047")
+@pytest.mark.parametrize(
+    ("harm", "readable"),
+    [(_break_a_leaf, True), (_break_the_first_page, False), (_orphan, True)],
+    ids=["leaf", "first page", "orphan"],
+)
+def test_a_ki_on_a_damaged_ledger_reads_alone_and_says_so(
+    tmp_path: Path,
+    evening: Evening,
+    caplog: pytest.LogCaptureFixture,
+    harm: Callable[[Store], None],
+    readable: bool,
+) -> None:
+    """F046, F047: it starts, every page names the damage, no write is taken; a sound copy ends it."""
+    one = FakeTable()
+    with RunningKi(tmp_path) as ki:
+        for table in (one, *evening.tables):
+            ki.introduce(table)
+        for _ in range(40):
+            ki.report(evening.match())
+        ki.report(one.sealed({ANN: 1, BEN: 1}))
+        copy_of(ki.database)
+        harm(ki.service._store)
+    before = ki.database.read_bytes()
+    caplog.clear()
+    with RunningKi(tmp_path) as ki:
+        (said,) = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+        assert str(ki.database) in said
+        assert "bring back a copy" in said
+        assert "every write is refused" in said
+        for path in ("/", "/tables"):
+            answer = ki.get(path)
+            assert answer.status == (200 if readable else 503), path
+            assert "ledger is damaged; its operator is to bring back a copy" in answer.text
+        assert (ki.get("/healthz").status, ki.get("/healthz").text) == (503, f"{DAMAGED}\n")
+        caplog.clear()
+        sent = body(one.sealed({ANN: 1, BEN: 1}))
+        for path, data in (("/v1/records", sent), ("/v1/tables", FakeTable(7, "Late").introduction())):
+            refused = ki.post(path, data)
+            assert (refused.status, refused.cbor["error"], refused.cbor["retry_s"]) == (503, "busy", 60)
+        warned = [each.getMessage() for each in caplog.records if "a write is refused" in each.getMessage()]
+        assert len(warned) == 2
+    assert ki.database.read_bytes() == before
+    copy_of(ki.database).replace(ki.database)
+    with RunningKi(tmp_path) as ki:
+        assert ki.get("/healthz").text == "ok\n"
+        assert "ledger is damaged" not in ki.get("/").text
+        assert ki.post("/v1/records", sent).status == 200
+
+
+def copy_of(file: Path) -> Path:
+    """A whole copy of a ledger in use, made when there is none yet."""
+    copy = file.with_name("copy")
+    if not copy.exists():
+        with sqlite3.connect(file) as db, sqlite3.connect(copy) as other:
+            db.backup(other)
+        db.close()
+        other.close()
+    return copy

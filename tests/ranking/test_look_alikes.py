@@ -99,10 +99,17 @@ def test_what_is_no_name_is_refused_in_one_line(typed: str, why: str) -> None:
         ("Level 1", "Level l"),
         ("\u0660\u0627", "0l"),
         ("\u529b", "\u30ab"),
+        ("Ann Lee", "AnnLee"),
+        ("Ann.", "Ann"),
+        ("A nn", "Ann"),
+        ("-Ann-", "ann"),
+        ("O\u2019Neil", "ONeil"),
+        ("A|ice", "Alice"),
+        ("c orn", "com"),
     ],
 )
 def test_look_alikes_are_alike(one: str, other: str) -> None:
-    """Capitals, other scripts, other letters and digits of the same looks."""
+    """Capitals, other scripts, other letters and digits of the same looks; blanks and signs are none."""
     assert are_alike(one, other)
     assert are_alike(other, one)
 
@@ -112,14 +119,14 @@ def test_look_alikes_are_alike(one: str, other: str) -> None:
     [
         ("Ann", "Anne"),
         ("Zoe", "Zo\u00eb"),
-        ("Ann Lee", "AnnLee"),
+        ("A|ice", "Aice"),
         ("AIICE", "alice"),
         ("Ben", "Den"),
         ("2", "3"),
     ],
 )
 def test_what_can_be_told_apart_is_not(one: str, other: str) -> None:
-    """An accent, a space, and a capital I that no small l looks like when all are capitals."""
+    """An accent, a letter more, and a capital I that no small l looks like when all are capitals."""
     assert not are_alike(one, other)
 
 
@@ -142,6 +149,12 @@ def test_drawn_names_are_never_alike() -> None:
         for small in (0, 1):
             assert len({looks(each)[small] for each in words}) == len(words)
     assert len({looks(f"x {number}") for number in range(2000)}) == 2000
+    pairs = [one + other for one in FIRST for other in SECOND]
+    for small in (0, 1):
+        seen = {looks(pair)[small] for pair in pairs}
+        assert len(seen) == len(pairs)
+        # So no digits that look like letters make another pair of it.
+        assert not any(each[:end] in seen for each in seen for end in range(1, len(each)))
 
 
 @given(st.integers(0, 10**7 - 1), st.sampled_from([str.upper, str.lower, str.title, str]))
@@ -151,12 +164,41 @@ def test_a_drawn_name_looks_drawn(number: int, written: type[str]) -> None:
         assert looks_drawn(written(name))
         assert looks_drawn(name.replace("1", "l").replace("0", "O"))
         assert looks_drawn(name.replace("l", "1"))
+        assert looks_drawn(name.replace(" ", ""))
+        assert looks_drawn(name.replace(" ", " - "))
         assert chosen_name(name) == name
 
 
 @pytest.mark.parametrize(
-    "name", ["Ann", "Calm Keeper", "Calm Keeper of Tees", "Calm Otto 7", "Calm Keeper 7 8"]
+    "name", ["Ann", "Calm Keeper", "Calm Keeper of Tees", "Calm Otto 7", "Calm Keeper 7 x"]
 )
 def test_other_names_do_not_look_drawn(name: str) -> None:
     """Two of those words and a number are drawn; anything else is somebody's choice."""
     assert not looks_drawn(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "guest", "a guest", "A  GUEST", "the Guest", "Guest 3", "guest3", "G.u.e.s.t", "Guests", "aguest",
+        "Bot", "a bot", "B0T", "Bot 2", "Bot#2", "Seat 1", "seat5", "SEAT l", "the seat 4", "Se at 1",
+        "KI", "the KI", "K1", "ki", "KI operator", "Operator", "the 0perator", "an operator", "erased",
+        "ERASED", "void", "VOlD", "vo|d", "Winner", "the vvinner", "Guest-Bot", "nobody", "Seats 1",
+    ],
+)  # fmt: skip
+def test_no_player_is_called_what_is_no_player(name: str) -> None:
+    """With or without an article or a number, in any letters that look so, with signs in it or none."""
+    with pytest.raises(RankingRefusal, match="is what pages and displays call somebody who is no player"):
+        chosen_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Aki", "Anki", "Kiki", "Kim", "Kilo", "Akil", "Botond", "Abbot", "Seaton", "Ben the winner",
+        "Guesting Ann", "A", "The", "Al 2", "Kio", "Bo", "Winnie", "Operatora", "A 1",
+    ],
+)  # fmt: skip
+def test_names_that_only_hold_such_a_word_are_names(name: str) -> None:
+    """People are called Aki, Kiki and Botond."""
+    assert chosen_name(name) == name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import stat
 from pathlib import Path
@@ -86,13 +88,19 @@ def test_another_programs_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.fault("F046")
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    """What is no data base, or one that was cut, is refused with what to do."""
+    """What is no data base is refused with what to do; where a ledger was kept, it is one that broke."""
     file = tmp_path / "ki.sqlite3"
     file.write_bytes(b"this is no data base, whatever its name says" * 50)
     assert "damaged or no ledger" in refused(file)
+    (tmp_path / "ki.kept").touch()
+    store = open_store(file)
+    assert "damaged or no ledger" in (store.damage or "")
+    # Its tables cannot be asked, so its key is not to be made anew in silence.
+    assert store.had_tables
+    store.close()
 
 
-def test_a_ledger_that_does_not_hold_together_is_refused(
+def test_a_ledger_that_does_not_hold_together_is_only_read(
     ledger: Ledger, store: Store, table: FakeTable
 ) -> None:
     """What another program wrote past the constraints is found at the start."""
@@ -101,7 +109,9 @@ def test_a_ledger_that_does_not_hold_together_is_refused(
     with sqlite3.connect(store.file) as db:
         db.execute("DELETE FROM players")
     db.close()
-    assert "does not hold together" in refused(store.file)
+    again = open_store(store.file)
+    assert "does not hold together" in (again.damage or "")
+    again.close()
 
 
 def test_a_folder_or_a_place_in_a_file_is_refused(tmp_path: Path) -> None:
@@ -206,3 +216,15 @@ def test_a_ledger_that_cannot_be_brought_up_stays_as_it_was(tmp_path: Path) -> N
         names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     db.close()
     assert "rulings" not in names
+
+
+def test_a_read_only_file_system_is_named_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To give the file to somebody else would not help; to mount it for writing does."""
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "open", refuse)
+    said = refused(tmp_path / "ki.sqlite3")
+    assert "(Read-only file system); its file system is read-only: mount it for writing" in said
+    assert "give it to" not in said

@@ -31,12 +31,10 @@ def run_check(arguments: argparse.Namespace) -> int:
 
     One of a KI alone needs no table, for `heek ki serve` takes it so.
     """
-    from heek.config import is_for_service_alone, load, load_service
+    from heek.config import is_for_service_alone, load, service_alone_words
 
     if is_for_service_alone(arguments.file):
-        service, _ = load_service(arguments.file)
-        where = f"port {service.port} of {service.host}"
-        print(f"{arguments.file}: fine; of a KI alone: {service.name}, at {where}; heek run wants a table")
+        print(f"{arguments.file}: fine; {service_alone_words(arguments.file)}")
         return OK
     config = load(arguments.file)
     print(f"{arguments.file}: fine; {config.table.name}, seats {', '.join(map(str, config.seat_numbers))}")

@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Have the running KI do it, and say what it said; raises TableError if it does not."""
     from heek.cli.ki_service import settings_of
     from heek.ranking.operator_requests import (
+        MOST_ACTOR,
         OPERATOR,
         OperatorRequest,
         ask_operator,
@@ -78,7 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings, _ = settings_of(arguments)
     key = read_operator_key(settings.database.parent)
-    request = OperatorRequest(key, arguments.by or OPERATOR, arguments.wish(arguments))
+    actor = OPERATOR if arguments.by is None else _said(arguments.by, "--by", MOST_ACTOR, "say who does it")
+    request = OperatorRequest(key, actor, arguments.wish(arguments))
     try:
         answer = ask_operator(settings.host, settings.port, request, TIMEOUT_S)
     except RankingRefusal as refusal:
@@ -92,22 +94,34 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _enrol(arguments: argparse.Namespace) -> Wish:
-    from heek.ranking.operator_requests import Enrol
+    from heek.ki.claim import read_code
+    from heek.ranking.operator_requests import MOST_REPLACED, Enrol
 
-    # A code is shown in two groups, and may well be typed so.
-    return Enrol("".join(arguments.code), arguments.replaces)
+    try:
+        # A code is shown in two groups, and may well be typed so.
+        code = read_code("".join(arguments.code))
+    except ValueError as error:
+        raise RankingRefusal(
+            "unknown_code", f"{error}; type it as the display shows it, heek ki enrol BCDF GHJK say"
+        ) from None
+    replaces = arguments.replaces
+    if replaces is not None:
+        replaces = _said(
+            replaces, "--replaces", MOST_REPLACED, "give the old table's name or key (heek ki tables)"
+        )
+    return Enrol(code, replaces)
 
 
 def _void(arguments: argparse.Namespace) -> Wish:
     from heek.ranking.operator_requests import Void
 
-    return Void(arguments.match, arguments.reason)
+    return Void(arguments.match, _reason(arguments))
 
 
 def _restore(arguments: argparse.Namespace) -> Wish:
     from heek.ranking.operator_requests import Restore
 
-    return Restore(arguments.match, arguments.reason)
+    return Restore(arguments.match, _reason(arguments))
 
 
 def _rename(arguments: argparse.Namespace) -> Wish:
@@ -115,19 +129,56 @@ def _rename(arguments: argparse.Namespace) -> Wish:
     from heek.ranking.operator_requests import Rename
 
     # Said here already, for what is no text at all does not even get to the KI.
-    return Rename(arguments.number, chosen_name(arguments.name), arguments.reason)
+    return Rename(_number(arguments), chosen_name(arguments.name), _reason(arguments))
 
 
 def _erase(arguments: argparse.Namespace) -> Wish:
     from heek.ranking.operator_requests import Erase
 
-    return Erase(arguments.number, arguments.reason)
+    return Erase(_number(arguments), _reason(arguments))
 
 
 def _tables(_arguments: argparse.Namespace) -> Wish:
     from heek.ranking.operator_requests import ListTables
 
     return ListTables()
+
+
+def _number(arguments: argparse.Namespace) -> str:
+    """The KI number that was typed, perhaps in groups; raises RankingRefusal if none can be that."""
+    from heek.ki.numbers import is_ki_number
+
+    number = "".join(arguments.number.split())
+    if not is_ki_number(number):
+        raise RankingRefusal(
+            "malformed",
+            f"{arguments.number!r} is no KI number: eight digits, of which the last one checks the others, "
+            "so one may be mistyped; type it as the player's page shows it",
+        )
+    return number
+
+
+def _reason(arguments: argparse.Namespace) -> str:
+    """What was typed after --reason; raises RankingRefusal if it cannot be shown as it is."""
+    from heek.ranking.operator_requests import MOST_REASON
+
+    return _said(
+        arguments.reason, "--reason", MOST_REASON, 'say why in a few words, --reason "wrong seat" say'
+    )
+
+
+def _said(text: str, option: str, most: int, what: str) -> str:
+    """What was typed after an option, without blanks around it; raises RankingRefusal, which says `what`."""
+    said = text.strip()
+    if not said:
+        wrong = "is empty"
+    elif len(said) > most:
+        wrong = f"has {len(said)} characters, and {most} are the most"
+    elif not said.isprintable():
+        wrong = "has a character that cannot be shown, a line break perhaps"
+    else:
+        return said
+    raise RankingRefusal("malformed", f"{option} {wrong}: {what}")
 
 
 def _match(text: str) -> bytes:

@@ -1,7 +1,14 @@
 """One TOML file into typed, frozen values, with every mistake answered at once."""
 
 from heek.config.document import example, show
-from heek.config.reading import from_keys, from_text, is_for_service_alone, load, load_service
+from heek.config.reading import (
+    from_keys,
+    from_text,
+    is_for_service_alone,
+    load,
+    load_service,
+    service_alone_words,
+)
 from heek.config.values import (
     AhyoheekConfig,
     Config,
@@ -34,5 +41,6 @@ __all__ = [
     "is_for_service_alone",
     "load",
     "load_service",
+    "service_alone_words",
     "show",
 ]

@@ -63,7 +63,9 @@ _SYNTAX_HINTS: Final[tuple[tuple[str, str], ...]] = (
 
 
 def load(path: Path | str) -> Config:
-    """Read a configuration file; raises ConfigError with all its mistakes."""
+    """Read a table's configuration file; raises ConfigError with all its mistakes, or if it has no table."""
+    if is_for_service_alone(path):
+        raise ConfigError(f"{path}: {service_alone_words(path)}, and heek ki serve --config takes this")
     return from_text(_text_of(Path(path)), str(path))
 
 
@@ -75,6 +77,13 @@ def is_for_service_alone(path: Path | str) -> bool:
     _, entries = _parsed(_text_of(Path(path)), str(path))
     sections = {entry.place[0] for entry in entries}
     return "service" in sections and sections <= {"service", "log"}
+
+
+def service_alone_words(path: Path | str) -> str:
+    """What a configuration file of a KI alone comes to; raises ConfigError with all its mistakes."""
+    service, _ = load_service(path)
+    where = f"port {service.port} of {service.host}"
+    return f"of a KI alone: {service.name}, at {where}; heek run wants a table"
 
 
 def load_service(path: Path | str) -> tuple[ServiceConfig, LogConfig]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from heek.errors import JournalError
+from heek.errors import JournalEmpty, JournalError
 from heek.journal.kept import KeptRecords
 from heek.journal.schema import BUSY_MS, FILE_NAME, MARKER_NAME, check_version, trouble
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def read_journal(path: Path) -> JournalReader:
     """Open the journal in a state folder, or a journal file, for reading only.
 
-    Raises JournalError if there is none, or it is empty, no journal, damaged, a newer version's, not
-    readable for this user or locked.
+    Raises JournalError if there is none, or it is empty (JournalEmpty), no journal, damaged, a newer
+    version's, not readable for this user or locked.
     """
     file = path
     try:
@@ -46,7 +46,7 @@ def read_journal(path: Path) -> JournalReader:
             f"{file}: cannot be read ({error.strerror}); run as the user who runs heek"
         ) from None
     if size == 0:
-        raise JournalError(f"{file}: is empty, so it is no journal; bring it back from a copy")
+        raise JournalEmpty(f"{file}: is empty, so it is no journal; bring it back from a copy")
     return JournalReader(file)
 
 
@@ -59,7 +59,7 @@ class JournalReader(KeptRecords):
         super().__init__(self._connect(file), file)
         try:
             if check_version(self._db, file) == 0:
-                raise JournalError(f"{file}: has no tables, so it is no journal; bring it back from a copy")
+                raise JournalEmpty(f"{file}: has no tables, so it is no journal; bring it back from a copy")
         except sqlite3.OperationalError as error:
             self.close()
             raise trouble(file, error) from None

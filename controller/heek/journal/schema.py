@@ -16,7 +16,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from heek.durable import leave_mark
+from heek.durable import READ_ONLY, leave_mark
 from heek.errors import JournalDamaged, JournalError, JournalUnwritable
 
 FILE_NAME: Final = "journal.sqlite3"
@@ -188,6 +188,7 @@ def open_database(folder: Path) -> sqlite3.Connection:
             f"{file}: {gone}, though {names} beside it {'says' if len(witnesses) == 1 else 'say'} that a "
             f"journal was kept here; {SALVAGE}"
         )
+    made = not file.exists()
     try:
         _for_its_owner_alone(file)
         db = sqlite3.connect(file, isolation_level=None, timeout=BUSY_MS / 1000)
@@ -196,7 +197,13 @@ def open_database(folder: Path) -> sqlite3.Connection:
     except OSError as error:
         raise not_writable(folder, error) from None
     try:
-        _settle(db, file, had_data)
+        try:
+            _settle(db, file, had_data)
+        except sqlite3.Error:
+            if made:
+                close_as_it_is(db, file)
+                _take_back(file)
+            raise
         if not had_data:
             _mark(marker)
     except UnicodeDecodeError:
@@ -224,6 +231,13 @@ def _for_its_owner_alone(file: Path) -> None:
         with contextlib.suppress(OSError):
             if each.stat().st_mode & 0o077:
                 each.chmod(0o600)
+
+
+def _take_back(file: Path) -> None:
+    """Remove what this opening made and a card could not take whole: it was never a journal."""
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(OSError):
+            file.with_name(f"{file.name}{suffix}").unlink(missing_ok=True)
 
 
 def close_as_it_is(db: sqlite3.Connection, file: Path) -> None:
@@ -298,6 +312,8 @@ def not_writable(folder: Path, error: OSError) -> JournalError:
     kind: type[JournalError] = JournalUnwritable
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         remedy = "make room on the card"
+    elif error.errno == errno.EROFS:
+        remedy = READ_ONLY
     elif error.errno in (errno.EEXIST, errno.ENOTDIR):
         kind, remedy = JournalError, "set table.state_dir to a folder"
     else:

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from heek.errors import JournalError, JournalUnwritable
+from heek.errors import JournalEmpty, JournalError, JournalUnwritable
 from heek.journal.lock import FolderLock
-from heek.journal.reader import read_journal
+from heek.journal.reader import JournalReader, read_journal
 from heek.journal.records import Batch, Entry
 from heek.journal.schema import FILE_NAME, MARKER_NAME, database_in_memory
 from heek.journal.set_aside import unfinished
@@ -86,17 +86,41 @@ def open_unsaved(state_dir: Path, why: JournalUnwritable) -> UnsavedJournal:
         if unfinished(state_dir) is not None:
             raise why
         if _is_anything_there(file):
-            with read_journal(file) as reader:
-                reader.copy_into(journal._db, _LEFT)
-                for entry in reader.events(reader.last_seq() - 1):
-                    journal._db.execute(
-                        "INSERT INTO events(seq, at_ns, event, body) VALUES(?, ?, ?, ?)",
-                        (entry.seq, entry.at_ns, entry.event, entry.body),
-                    )
+            try:
+                reader = read_journal(file)
+            except JournalEmpty:
+                if not _was_never_filled(file):
+                    raise
+            else:
+                _copy(reader, journal._db)
     except BaseException:
         journal.abandon()
         raise
     return journal
+
+
+def _copy(reader: JournalReader, db: sqlite3.Connection) -> None:
+    """All that decides, out of a journal that is closed then; raises JournalError if it cannot be read."""
+    with reader:
+        reader.copy_into(db, _LEFT)
+        for entry in reader.events(reader.last_seq() - 1):
+            db.execute(
+                "INSERT INTO events(seq, at_ns, event, body) VALUES(?, ?, ?, ?)",
+                (entry.seq, entry.at_ns, entry.event, entry.body),
+            )
+
+
+def _was_never_filled(file: Path) -> bool:
+    """A file without tables is of a first start that was cut or had no room, unless a journal was kept there.
+
+    That says its marker; or a log beside an empty file, as `open_database` sees it.
+    """
+    log = file.with_name(f"{FILE_NAME}-wal")
+    try:
+        lost = file.stat().st_size == 0 and log.exists() and log.stat().st_size > 0
+        return not lost and not file.with_name(MARKER_NAME).exists()
+    except OSError:
+        return False
 
 
 def _is_anything_there(file: Path) -> bool:

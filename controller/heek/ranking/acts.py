@@ -178,7 +178,9 @@ def _erase(connection: Connection, number: str, reason: str, actor: str, now_s: 
 def _player(connection: Connection, number: str) -> Row[Any]:
     player = connection.execute(select(players).where(players.c.number == number)).first()
     if player is None:
-        raise RankingRefusal("unknown_player", f"nobody here has the KI number {number}")
+        raise RankingRefusal(
+            "unknown_player", f"nobody here has the KI number {number}; look it up at the player on the board"
+        )
     return player
 
 

@@ -28,7 +28,14 @@ from heek.ranking.words import (
 from heek.serving.markup import Markup, element
 
 
-def board_page(service: str, state: str, demo: bool, board: Board, played: Iterable[Played]) -> bytes:
+def board_page(
+    service: str,
+    state: str,
+    demo: bool,
+    board: Board,
+    played: Iterable[Played],
+    notice: str | None = None,
+) -> bytes:
     """`/`: places, and the matches that came last."""
     lines = board.lines
     latest = list(played)
@@ -56,6 +63,7 @@ def board_page(service: str, state: str, demo: bool, board: Board, played: Itera
         _how_it_counts(board.rules, demo, board.ranked),
         announced=f"{latest[0].table}: {match_line(latest[0])}" if latest else None,
         kind="board-page",
+        notice=notice,
     )
 
 

@@ -59,8 +59,11 @@ class Claims:
         """By the table's public key, the one that came first first."""
         self._confirmed: dict[Claim, _Confirmed] = {}
         """Those whose code was typed in."""
-        self._worked: dict[str, Instant] = {}
-        """Codes that were typed in, and when: they are good for nothing more, but people type them again."""
+        self._worked: dict[str, tuple[Instant, str | None]] = {}
+        """Codes that were typed in, when, and in the place of which table.
+
+        They are good for nothing more, but people type them again.
+        """
         self._wrong = Limit(WRONG_CODES, LIFETIME)
         self._none_before: Instant | None = None
 
@@ -103,9 +106,16 @@ class Claims:
         self._forget_old(now)
         return code in self._worked
 
-    def confirm(self, claim: Claim, code: str, key: bytes, now: Instant) -> None:
-        """Its code was typed in, and the table is known from now on; `key` is what the code gives."""
-        self._worked[code] = now
+    def took_place_of(self, code: str) -> str | None:
+        """Of a code that worked: whose place was asked for; None: nobody's."""
+        return self._worked[code][1]
+
+    def confirm(self, claim: Claim, code: str, key: bytes, now: Instant, replaces: str | None = None) -> None:
+        """Its code was typed in, and the table is known from now on; `key` is what the code gives.
+
+        `replaces` is the table in whose place it was asked for.
+        """
+        self._worked[code] = now, replaces
         since = now
         there = self._pending.get(claim.public)
         if there is not None and there.claim == claim:
@@ -129,4 +139,4 @@ class Claims:
         self._confirmed = {
             claim: each for claim, each in self._confirmed.items() if now - each.since < LIFETIME
         }
-        self._worked = {code: since for code, since in self._worked.items() if now - since < LIFETIME}
+        self._worked = {code: each for code, each in self._worked.items() if now - each[0] < LIFETIME}

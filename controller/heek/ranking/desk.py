@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from heek.clock import SECOND, Instant
 from heek.errors import RankingError, RankingRefusal
-from heek.ranking.health import Health, LedgerDamaged
+from heek.ranking.health import DAMAGED, Health, LedgerDamaged
 from heek.ranking.ledger import Ledger
 from heek.ranking.live import Live
 from heek.ranking.store import READERS, Store, look_through, trouble
@@ -49,6 +49,8 @@ class Desk:
         self._kept: OrderedDict[object, asyncio.Future[bytes | None]] = OrderedDict()
         self._kept_of = -1
         self._health = Health(live.changed)
+        if store.damage is not None:
+            self._health.found_damage()
         self._looked_at: Instant | None = None
 
     def close(self) -> None:
@@ -68,7 +70,13 @@ class Desk:
             self._at_once -= 1
 
     async def write(self, what: Callable[[Ledger], _T], changes: Callable[[_T], bool]) -> _T:
-        """Do something to the ledger, and tell all pages if it has changed."""
+        """Do something to the ledger, and tell all pages if it has changed.
+
+        Raises RankingRefusal, LedgerDamaged if it was damaged when it was opened.
+        """
+        if self._store.damage is not None:
+            log.warning("%s: a write is refused, since the ledger is damaged", self._store.file)
+            raise LedgerDamaged
 
         async def done() -> _T:
             try:
@@ -108,12 +116,18 @@ class Desk:
                 del self._kept[key]
             raise self._refused(error) from None
 
+    @property
+    def damage(self) -> str | None:
+        """That the ledger is damaged, in one sentence for its pages; None: nobody has met any."""
+        return DAMAGED if self._health.damaged else None
+
     async def fault(self, now: Instant) -> str | None:
         """What is wrong with the ledger, in one sentence; None: nothing that is known.
 
         Every ten minutes all of the file is looked at for it; `now` is by our monotonic clock.
         """
-        if self._looked_at is None or now - self._looked_at >= LOOK_EVERY:
+        due = self._looked_at is None or now - self._looked_at >= LOOK_EVERY
+        if due and self._store.damage is None:
             self._looked_at = now
             try:
                 await asyncio.get_running_loop().run_in_executor(self._readers, self._look)

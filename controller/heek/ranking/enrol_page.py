@@ -19,7 +19,7 @@ from heek.ranking.bodies import Bodies, BodyLost
 from heek.ranking.claims import Waiting
 from heek.ranking.frame import page, words_page
 from heek.ranking.gate import ASKS, ENROL_PATH, Asks
-from heek.ranking.operating import Operating, enrolled_words
+from heek.ranking.operating import AlreadyEnrolled, Operating, enrolled_words
 from heek.ranking.operator_requests import OPERATOR, Enrol, refusal_words
 from heek.ranking.words import counted
 from heek.serving.markup import Markup, element
@@ -63,6 +63,8 @@ class EnrolPage:
             typed = _fields(await self._bodies.read(receive, Headers(scope=scope).get("content-length")))
             wish = Enrol(typed.get("code", ""), typed.get("replaces") or None)
             enrolled = await self._operating.enrol_by_page(typed.get("key", ""), wish, OPERATOR)
+        except AlreadyEnrolled as done:
+            return self._page(200, _sentence(str(done)), done=True)
         except RankingRefusal as refusal:
             return self._page(_STATUS.get(refusal.code, 400), _sentence(refusal_words(refusal)))
         except BodyLost:

@@ -23,6 +23,7 @@ def page(
     kind: str,
     announced: str | None = None,
     fault: str | None = None,
+    notice: str | None = None,
 ) -> bytes:
     head = element(
         "head",
@@ -57,6 +58,9 @@ def page(
         header,
         element(
             "main",
+            element("p", f"{notice[:1].upper()}{notice[1:]}.", class_="note notice", data_key="notice")
+            if notice
+            else None,
             *content,
             id="content",
             tabindex=-1,

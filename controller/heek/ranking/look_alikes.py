@@ -7,9 +7,13 @@ look-alikes (phonetic, dead ones) are none here. Nothing is in a name that nobod
 
 **What is alike.** A whole word may still be of another script, or of other letters of its own: "Cop" in
 Cyrillic, "lan" and "Ian". Each name has two looks, as it is written and in small letters, both with every
-letter and digit replaced by the one that it looks like. Two names are alike if they share a look. Which
-letters are alike is a matter of taste at its edges; here they are rather too many than too few, for all that
-follows is that somebody picks another name.
+letter and digit replaced by the one that it looks like, and without blanks and signs: "Ann.", "A nn" and
+"Ann" have one look, for nobody reads a dot from across a table. Two names are alike if they share a look.
+Which letters are alike is a matter of taste at its edges; here they are rather too many than too few, for all
+that follows is that somebody picks another name.
+
+**Who is no player.** Board, pages and displays say "a guest", "a bot", "seat 1", "the operator" where no
+player has a name, so no player is called that, with or without an article or a number.
 
 **Names that are drawn** (`heek.ranking.names`) are never alike each other, and no chosen one has their form.
 So whoever gets an account need not be compared with anybody.
@@ -21,7 +25,9 @@ from right to left wrongly; the others are younger than their first operator.
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from itertools import permutations
 from typing import Final
 
 from heek.errors import RankingRefusal
@@ -59,7 +65,14 @@ _EVERYDAY: Final = {
 }
 """What lies beyond these is of phoneticians and historians, and full of look-alikes."""
 _ANY: Final = ""
+
+NO_PLAYER: Final = ("guest", "bot", "seat", "operator", "KI", "erased", "void", "winner", "nobody")
+"""What board, pages and displays call somebody, or something, that is no player."""
+_ARTICLES: Final = ("a", "an", "the")
+_SHORT: Final = 3
+"""Letters of a word that is a part of many names."""
 _SIGNS: Final = frozenset(" !\"#$%&'()*+,-./:;=?@[]_|~‘’ʻʼ–—·")
+_BETWEEN_WORDS: Final = "[" + re.escape("".join(sorted(_SIGNS - {"|"}))) + "]"
 
 _ALIKE: Final = (
     "l1I|ǀІӀӏΙլוןا", "O0ОΟՕ", "oоοσօჿסه",
@@ -110,11 +123,16 @@ def chosen_name(text: str) -> str:
             f"has a mark without a letter, the same one twice, or more than {MOST_MARKS} on one letter",
             "leave some out",
         )
+    if _says_no_player(name):
+        raise _refused(
+            f"{name!r} is what pages and displays call somebody who is no player ({', '.join(NO_PLAYER)})",
+            "choose another",
+        )
     return name
 
 
 def looks(name: str) -> tuple[str, str]:
-    """How a name looks as it is written, and in small letters."""
+    """How a name looks as it is written, and in small letters, without blanks and signs."""
     plain = unicodedata.normalize("NFKC", name)
     return _look(plain), _look(plain.casefold())
 
@@ -126,11 +144,10 @@ def are_alike(one: str, other: str) -> bool:
 
 def looks_drawn(name: str) -> bool:
     """Whether a name has the form of those that the KI draws, or looks as if it had."""
-    for look, (first, second) in zip(looks(name), _DRAWN_WORDS, strict=True):
-        match look.split():
-            case [one, other, number] if one in first and other in second:
-                if _DRAWN_DIGITS.issuperset(number):
-                    return True
+    for look, words in zip(looks(name), _DRAWN_WORDS, strict=True):
+        for end in range(1, len(look)):
+            if look[:end] in words and _DRAWN_DIGITS.issuperset(look[end:]):
+                return True
     return False
 
 
@@ -169,10 +186,28 @@ def _marks_stand_well(name: str) -> bool:
 
 def _look(text: str) -> str:
     letters = (_as_digit(each) for each in unicodedata.normalize("NFKD", text))
-    look = "".join(letters).translate(_LOOKS_LIKE)
+    # What looks like a letter is one by now, `|` say, and what stands for several signs is a sign.
+    look = "".join(each for each in "".join(letters).translate(_LOOKS_LIKE) if each not in _SIGNS)
     for pair, one in _RUN_TOGETHER:
         look = look.replace(pair, one)
-    return " ".join(look.casefold().split())
+    return "".join(look.casefold().split())
+
+
+def _says_no_player(name: str) -> bool:
+    """Whether all that a name says is one of `NO_PLAYER`, or two, or looks as if it did."""
+    words = [each for each in re.split(_BETWEEN_WORDS, unicodedata.normalize("NFKC", name)) if each]
+    if len(words) > 1 and words[0].casefold() in _ARTICLES:
+        words = words[1:]
+    if len(words) > 1 and _DRAWN_DIGITS.issuperset(looks(words[-1])[1]):
+        words = words[:-1]
+    # A number may also stand right behind it; only real digits, or Kilo would be KI 10.
+    whole = "".join(words)
+    without = whole.rstrip("".join(each for each in whole if each.isdecimal()))
+    return any(
+        look in called
+        for said in (whole, without)
+        for look, called in zip(looks(said), _NO_PLAYER_LOOKS, strict=True)
+    )
 
 
 def _as_digit(character: str) -> str:
@@ -181,7 +216,18 @@ def _as_digit(character: str) -> str:
 
 
 _DRAWN_WORDS: Final = tuple(
-    (frozenset(looks(each)[small] for each in FIRST), frozenset(looks(each)[small] for each in SECOND))
-    for small in (0, 1)
+    frozenset(looks(first + second)[small] for first in FIRST for second in SECOND) for small in (0, 1)
 )
-"""The looks of the words that names are drawn from, as written and in small letters."""
+"""The looks of every two words that names are drawn from, as written and in small letters."""
+
+
+def _no_player_looks() -> tuple[frozenset[str], frozenset[str]]:
+    said = [word + end for word in NO_PLAYER for end in ("", "s")]
+    said += [one + other for one, other in permutations(NO_PLAYER, 2)]
+    # An article without a blank; not before the short ones, or nobody could be called Aki.
+    said += [article + word for article in _ARTICLES for word in NO_PLAYER if len(word) > _SHORT]
+    written = {looks(form)[0] for word in said for form in (word, word.upper(), word.title())}
+    return frozenset(written), frozenset(looks(word)[1] for word in said)
+
+
+_NO_PLAYER_LOOKS: Final = _no_player_looks()

@@ -15,7 +15,7 @@ MOST_ROUNDS: Final = 300
 """Rounds that are shown of one match; one of ordinary length has some ten."""
 
 
-def match_html(service: str, state: str, shown: MatchPage) -> bytes:
+def match_html(service: str, state: str, shown: MatchPage, notice: str | None = None) -> bytes:
     """`/matches/{id}`: who played, what moved, and the throws of every round."""
     played = shown.played
     name = winner_name(played)
@@ -41,6 +41,7 @@ def match_html(service: str, state: str, shown: MatchPage) -> bytes:
             "section", element("h2", "The rounds"), *_rounds(shown), class_="rounds", aria_label="The rounds"
         ),
         kind="match-page",
+        notice=notice,
     )
 
 

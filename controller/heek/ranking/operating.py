@@ -26,6 +26,16 @@ from heek.ranking.table_list import table_list
 WRONG_KEYS_A_MINUTE: Final = 10
 
 
+class AlreadyEnrolled(RankingRefusal):
+    """The code has done already what is asked for: no refusal to a person, who is told so."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "unknown_code",
+            "this code was typed in already, and its table is enrolled; nothing is left to do",
+        )
+
+
 class Operating:
     """Claims of tables, and the wishes of whoever is the operator; lives on one event loop, closed once."""
 
@@ -57,7 +67,10 @@ class Operating:
         self._check_key(request.key)
         wish = request.wish
         if isinstance(wish, Enrol):
-            return encode_said(enrolled_words(await self.enrol(wish, request.actor)))
+            try:
+                return encode_said(enrolled_words(await self.enrol(wish, request.actor)))
+            except AlreadyEnrolled as done:
+                return encode_said(str(done))
         if isinstance(wish, ListTables):
             now = self._now()
             names = tuple(each.name for each in self._claims.waiting(now))
@@ -77,7 +90,10 @@ class Operating:
         return await self.enrol(wish, actor)
 
     async def enrol(self, wish: Enrol, actor: str) -> EnrolledTable:
-        """Take the table that shows this code; raises RankingRefusal if there is none."""
+        """Take the table that shows this code.
+
+        Raises RankingRefusal if there is none, AlreadyEnrolled if nothing is left to do.
+        """
         try:
             code = read_code(wish.code)
         except ValueError as error:
@@ -88,10 +104,13 @@ class Operating:
             if is_code_of(claim, key):
                 return await self._take(claim, code, key, wish.replaces, actor)
         if self._claims.worked(code, self._now()):
-            raise RankingRefusal(
-                "unknown_code",
-                "this code was typed in already, and its table is enrolled; nothing is left to do",
-            )
+            if wish.replaces is not None and wish.replaces != self._claims.took_place_of(code):
+                raise RankingRefusal(
+                    "unknown_code",
+                    f"this code was typed in already, and its table is enrolled, but not in the place of "
+                    f"{wish.replaces}; for that have it show another (heek enrol --again at the table)",
+                )
+            raise AlreadyEnrolled
         self._claims.wrong_code(self._now())
         raise RankingRefusal(
             "unknown_code",
@@ -104,7 +123,7 @@ class Operating:
         enrolled = await self._desk.write(
             lambda ledger: ledger.enrol(claim.public, claim.name, replaces, actor), lambda _: True
         )
-        self._claims.confirm(claim, code, key, self._now())
+        self._claims.confirm(claim, code, key, self._now(), replaces)
         return enrolled
 
     def _check_key(self, key: str) -> None:

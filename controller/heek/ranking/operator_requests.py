@@ -27,6 +27,8 @@ MOST_REASON: Final = 200
 MOST_NAME: Final = 200
 """Characters of a name as it is typed; what it may be is for `heek.ranking.look_alikes`."""
 MOST_ACTOR: Final = 32
+MOST_REPLACED: Final = 64
+"""Characters of a table's name or key."""
 OPERATOR: Final = "operator"
 """Who it was, where nobody says more."""
 
@@ -117,7 +119,7 @@ def read_request(body: bytes) -> OperatorRequest:
     wish: Wish
     match value.get("do"):
         case "enrol":
-            replaces = None if value.get("replaces") is None else _text(value, "replaces", 64)
+            replaces = None if value.get("replaces") is None else _text(value, "replaces", MOST_REPLACED)
             wish = Enrol(_text(value, "code", 64), replaces)
         case "void":
             wish = Void(_match(value), _text(value, "reason", MOST_REASON))

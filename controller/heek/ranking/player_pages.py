@@ -14,7 +14,7 @@ _COURSE_WIDTH: Final = 300
 _COURSE_HEIGHT: Final = 80
 
 
-def player_html(service: str, state: str, shown: PlayerPage) -> bytes:
+def player_html(service: str, state: str, shown: PlayerPage, notice: str | None = None) -> bytes:
     """`/players/{number}`: points, rank, and the reason for every change."""
     person = shown.person
     changes = [_change_item(each) for each in shown.changes]
@@ -69,6 +69,7 @@ def player_html(service: str, state: str, shown: PlayerPage) -> bytes:
         ),
         announced=str(reason(shown.changes[0])) if shown.changes else None,
         kind="player-page",
+        notice=notice,
     )
 
 

@@ -136,39 +136,39 @@ class Reading:
         )
 
     async def _board(self, after: str | None) -> Response:
-        state = self._live.state
+        state, notice = self._live.state, self._desk.damage
 
         def made(connection: Connection) -> bytes:
             shown = board(connection, after)
             return board_page(
-                self._settings.name, state, self._settings.demo, shown, last_matches(connection)
+                self._settings.name, state, self._settings.demo, shown, last_matches(connection), notice
             )
 
         return _page(await self._desk.read(("/", after), made), "there is no board")
 
     async def _player(self, number: str, before: int | None) -> Response:
-        state = self._live.state
+        state, notice = self._live.state, self._desk.damage
 
         def made(connection: Connection) -> bytes | None:
             shown = player_page(connection, number, before, PAGE)
-            return player_html(self._settings.name, state, shown) if shown else None
+            return player_html(self._settings.name, state, shown, notice) if shown else None
 
         return _page(await self._desk.read(("/players", number, before), made), _nobody(number))
 
     async def _match(self, match: uuid.UUID) -> Response:
-        state = self._live.state
+        state, notice = self._live.state, self._desk.damage
 
         def made(connection: Connection) -> bytes | None:
             shown = match_page(connection, match)
-            return match_html(self._settings.name, state, shown) if shown else None
+            return match_html(self._settings.name, state, shown, notice) if shown else None
 
         return _page(await self._desk.read(("/matches", match), made), f"no match {match} counts here")
 
     async def _tables(self) -> Response:
-        state = self._live.state
+        state, notice = self._live.state, self._desk.damage
 
         def made(connection: Connection) -> bytes:
-            return tables_html(self._settings.name, state, table_list(connection))
+            return tables_html(self._settings.name, state, table_list(connection), notice)
 
         # That a table was seen again changes no page but this, so it is kept for a while only.
         key = ("/tables", self._now() // TABLES_FOR)

@@ -60,6 +60,8 @@ class Service:
     def __init__(self, settings: ServiceSettings, clock: Clock) -> None:
         """Listen, open the ledger and read the keys beside it, made if there are none yet.
 
+        A ledger that is damaged is only read.
+
         Raises RankingError or KeyFileError, naming what cannot be had and what to do.
         """
         self._settings = settings
@@ -88,7 +90,13 @@ class Service:
             raise
         try:
             self._ledger = Ledger(self._store, clock.wall_s)
-            self._ledger.mend()
+            if self._store.damage is None:
+                self._ledger.mend()
+            else:
+                log.error(
+                    "%s; until the KI is started on a sound ledger it only reads: every write is refused",
+                    self._store.damage,
+                )
             self.key: ServiceKey = service_key(
                 settings.database.parent, must_be_there=self._store.had_tables and not settings.new_key
             )

@@ -7,6 +7,7 @@ it returns (`synchronous=FULL`), because the service answers after it and a tabl
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from heek.durable import leave_mark
+from heek.durable import READ_ONLY, leave_mark
 from heek.errors import RankingError
 from heek.ranking.chains import link_all
 from heek.ranking.schema import VERSION, ledger_version, metadata, tables
@@ -37,13 +38,28 @@ _DAMAGE_REMEDY: Final = (
 )
 
 
+class LedgerUnsound(RankingError):
+    """A look at the whole ledger has found that it does not hold together; the text says what to do."""
+
+
 class Store:
     """An open ledger; made by `open_store`, closed once."""
 
-    def __init__(self, file: Path, lock: int, writer: Engine, reader: Engine, *, had_tables: bool) -> None:
+    def __init__(
+        self,
+        file: Path,
+        lock: int,
+        writer: Engine,
+        reader: Engine,
+        *,
+        had_tables: bool,
+        damage: str | None = None,
+    ) -> None:
         self.file = file
         self.had_tables = had_tables
-        """When it was opened, tables had reported here that know the KI by its key."""
+        """When it was opened, tables had reported here that know the KI by its key; also if none can tell."""
+        self.damage = damage
+        """Why it is only read, and what to do; None: it was sound when it was opened."""
         self.writer = writer
         """For one thread."""
         self.reader = reader
@@ -73,8 +89,10 @@ class Store:
 def open_store(file: Path) -> Store:
     """Open the ledger in this file, made if there is none, for this process alone.
 
-    Raises RankingError, with what to do, if the folder or file cannot be used, another KI has it, or it is
-    damaged, another program's or a newer version's. Nothing is ever deleted.
+    One that is damaged where a ledger was kept is open for reading alone (`Store.damage`): people who look
+    are to be told, and there may be nobody who reads a log. Raises RankingError, with what to do, if the
+    folder or file cannot be used, another KI has it, it is gone or emptied, another program's or a newer
+    version's, or no data base where no ledger ever was. Nothing is ever deleted.
     """
     _make_folder(file.parent)
     lock = _lock(file)
@@ -84,7 +102,16 @@ def open_store(file: Path) -> Store:
         _make_private(file)
         writer = _engine(file, writes=True, size=1)
         reader = _engine(file, writes=False, size=READERS)
-        had_tables = _settle(writer, file)
+        try:
+            had_tables = _settle(writer, file)
+        except (LedgerUnsound, DBAPIError) as error:
+            damage = _damage_of(file, error)
+            if damage is None or not marker_of(file).exists():
+                raise
+            writer.dispose()
+            # Whoever should try to write all the same is refused by the connection.
+            writer = _engine(file, writes=False, size=1)
+            return Store(file, lock, writer, reader, had_tables=True, damage=damage)
         _mark(file)
         return Store(file, lock, writer, reader, had_tables=had_tables)
     except BaseException as error:
@@ -113,6 +140,13 @@ def trouble(file: Path, error: DBAPIError) -> RankingError:
     else:
         remedy = "see to the file and its disk"
     return RankingError(f"{file}: {text.splitlines()[0] if text else 'not usable'}; {remedy}")
+
+
+def _damage_of(file: Path, error: LedgerUnsound | DBAPIError) -> str | None:
+    """What is damaged, with what to do; None: what was refused is no damage."""
+    if isinstance(error, LedgerUnsound):
+        return str(error)
+    return str(trouble(file, error)) if is_damage(error) else None
 
 
 def is_damage(error: DBAPIError) -> bool:
@@ -223,10 +257,10 @@ def _lock(file: Path) -> int:
 
 
 def _not_writable(path: Path, error: OSError) -> RankingError:
-    return RankingError(
-        f"{path}: cannot be written ({error.strerror}); "
-        "give it to the user that runs the KI, or set another service.database"
-    )
+    remedy = "give it to the user that runs the KI, or set another service.database"
+    if error.errno == errno.EROFS:
+        remedy = READ_ONLY
+    return RankingError(f"{path}: cannot be written ({error.strerror}); {remedy}")
 
 
 def _engine(file: Path, *, writes: bool, size: int) -> Engine:
@@ -282,7 +316,7 @@ def _settle(engine: Engine, file: Path) -> bool:
         look_through(connection, file)
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
         if broken is not None:
-            raise RankingError(
+            raise LedgerUnsound(
                 f"{file}: its table {broken[0]} does not hold together; another program has written to it, "
                 "so bring back a copy from before that"
             )
@@ -294,11 +328,11 @@ def _settle(engine: Engine, file: Path) -> bool:
 
 
 def look_through(connection: Connection, file: Path) -> None:
-    """Read every page of the file; raises RankingError, or DBAPIError, if it does not hold together."""
+    """Read every page of the file; raises LedgerUnsound, or DBAPIError, if it does not hold together."""
     found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
     if found != "ok":
         words = " ".join(str(found).replace("*** in database main ***", "").split())
-        raise RankingError(f"{file}: {words}; {_DAMAGE_REMEDY}")
+        raise LedgerUnsound(f"{file}: {words}; {_DAMAGE_REMEDY}")
 
 
 def _bring_up(connection: Connection, file: Path, version: int) -> None:

@@ -13,7 +13,7 @@ from heek.ranking.words import counted
 from heek.serving.markup import Markup, element
 
 
-def tables_html(service: str, state: str, tables: Iterable[TableLine]) -> bytes:
+def tables_html(service: str, state: str, tables: Iterable[TableLine], notice: str | None = None) -> bytes:
     """`/tables`: every table with its findings."""
     lines = list(tables)
     return page(
@@ -32,6 +32,7 @@ def tables_html(service: str, state: str, tables: Iterable[TableLine]) -> bytes:
             aria_label="The tables",
         ),
         kind="tables-page",
+        notice=notice,
     )
 
 
