@@ -162,6 +162,14 @@ def test_what_the_ki_tells_of_points_reaches_the_table_once(rig: Rig) -> None:
     assert rig.told[1:] == [({PLAYER: 135}, {})]
 
 
+def test_a_number_that_is_none_spoils_no_question(rig: Rig) -> None:
+    """A wrong check digit, at a seat or in a result: the KI is asked for the points of the others."""
+    rig.players = ["40220173", PLAYER]
+    rig.start()
+    rig.run(5)
+    assert rig.ki.questions[-1].players == (PLAYER,)
+
+
 def test_who_signs_in_is_known_with_their_points(rig: Rig) -> None:
     """A demonstration's sign-in answers number, name and points, keeps the points, and tells them."""
     rig.start()

@@ -17,6 +17,7 @@ from heek.clock import MILLISECOND
 from heek.errors import RecordError
 from heek.journal import NOBODYS, Answered, FormerKey, Journal, KiNotes, Result, Ruling, SettledKey, Synced
 from heek.ki.asking import Asking
+from heek.ki.numbers import is_ki_number
 from heek.ki.settlement import MOST_WAITING, OfferPace, Settlement, compare
 from heek.ki.sync import MOST_FORMERS, MOST_PLAYERS, Holds, SyncAnswer, SyncQuestion
 from heek.reporter import Reporter
@@ -73,6 +74,8 @@ class Syncing:
             )
         )
         self._n += 1
+        # One that is no KI number would have the whole question refused, for good.
+        players = filter(is_ki_number, dict.fromkeys([*who.players(), *recent]))
         question = SyncQuestion(
             table=who.key.id,
             name=who.name,
@@ -85,7 +88,7 @@ class Syncing:
             waiting=notes.waiting,
             news=notes.news,
             mark=notes.mark,
-            players=tuple(dict.fromkeys([*who.players(), *recent]))[:MOST_PLAYERS],
+            players=tuple(players)[:MOST_PLAYERS],
             formers=tuple(each.key for each in formers),
         )
         answer = await self._asking.sync(question)
