@@ -24,9 +24,9 @@ FAULTS: dict[str, tuple[str, int]] = {
     "F043": ("a timer after a pause of the process", 5),
     "F044": ("two matches at the very same time", 1),
     # Persistence
-    "F046": ("corruption found only by chance", 14),
-    "F047": ("broken database, interface just hangs", 9),
-    "F049": ("full disk wipes the configuration and the backups", 14),
+    "F046": ("corruption found only by chance", 15),
+    "F047": ("broken database, interface just hangs", 10),
+    "F049": ("full disk wipes the configuration and the backups", 16),
     "F050": ("file system turns read-only while running", 12),
     "F052": ("SQLite object used from the callback thread", 5),
     "F053": ("write-ahead file grows until the card is full", 4),

@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TextIO
 
 from heek import __version__
 from heek.errors import ConfigError, StoryError, TableError
@@ -54,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         return 130
+    finally:
+        _flush_errors()
     return code
 
 
@@ -79,10 +81,22 @@ def machine_output() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors="strict")
 
 
+def _flush_errors() -> None:
+    """What a full disk does not take of the log is lost; else Python would end with a code of its own."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _give_up(sys.stderr)
+
+
 def _give_up_output() -> None:
     """Nothing more can be flushed there, and Python must not try when it ends."""
+    _give_up(sys.stdout)
+
+
+def _give_up(stream: TextIO) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
+    os.dup2(null, stream.fileno())
     os.close(null)
 
 
