@@ -191,13 +191,14 @@ def test_results_reach_a_ki_that_was_stopped_once_each(demo: Callable[..., Demo]
     def points() -> dict[str, int]:
         return {each["player"]: each["points"] for each in table.board()["players"]}
 
+    # The page says 0 waiting also in the moment before it has heard of the result.
+    until(points, "the board has players")
+    until(lambda: table.state()["ki"]["waiting"] == 0, "the table has heard of it")
     metrics = urllib.request.urlopen(f"http://127.0.0.1:{table.port}/metrics", timeout=5).read().decode()
     told = read_exposition(metrics)
     assert (told["heek_ki_up"], told["heek_link_up"], told["heek_ki_waiting"]) == (1, 1, 0)
     assert told["heek_link_frames" if link == "serial" else "heek_link_asked"] > 0
 
-    # The page says 0 waiting also in the moment before it has heard of the result.
-    until(points, "the board has players")
     assert points() == {one["player"]: 101, two["player"]: 99}
     table.ask("POST", "/ki", {"running": False})
     until(lambda: table.state()["ki"]["state"] == "stopped", "the page says that the KI is stopped")
