@@ -97,7 +97,7 @@ class KeptRecords:
 
     def player_deltas(self) -> dict[str, int]:
         """Ranking-points won and lost by KI number that are not in what the KI tells."""
-        which = UNANSWERED if self._keeps_ki() else UNANSWERED_BEFORE
+        which = UNANSWERED if self._keeps(KI_SINCE) else UNANSWERED_BEFORE
         try:
             return unanswered_deltas(self._db, which)
         except sqlite3.Error as error:
@@ -105,7 +105,7 @@ class KeptRecords:
 
     def pin(self) -> Pin | None:
         """The KI that the table believes; None: it was enrolled at none yet."""
-        rows = self._rows("SELECT service, name, found FROM ki") if self._keeps_ki() else []
+        rows = self._rows("SELECT service, name, found FROM ki") if self._keeps(KI_SINCE) else []
         return Pin(bytes(rows[0][0]), str(rows[0][1]), str(rows[0][2])) if rows else None
 
     def is_known_as(self, key: bytes) -> bool:
@@ -114,8 +114,8 @@ class KeptRecords:
         As far as that has said; it may have been put back since from a backup in which it did not. Every
         place that tells people whether the table is enrolled asks this.
         """
-        if int(self._rows("PRAGMA user_version")[0][0]) < KNOWN_SINCE:
-            return bool(self._keeps_ki() and self._rows("SELECT 1 FROM ki WHERE key = ?", (key,)))
+        if not self._keeps(KNOWN_SINCE):
+            return bool(self._keeps(KI_SINCE) and self._rows("SELECT 1 FROM ki WHERE key = ?", (key,)))
         return bool(self._rows("SELECT 1 FROM known_as WHERE key = ?", (key,)))
 
     def settled(self) -> int:
@@ -125,13 +125,13 @@ class KeptRecords:
     def difference(self) -> Digest:
         """By what the KI's digest differs from ours, with the present key, and no offer has changed it."""
         # A file that only a reader has opened may be of the heek that kept it beside the KI's name.
-        where = "digests JOIN ki USING(key)" if self._keeps_digests() else "ki"
-        rows = self._rows(f"SELECT settled_count, settled_xor FROM {where}") if self._keeps_ki() else []
+        where = "digests JOIN ki USING(key)" if self._keeps(DIGESTS_SINCE) else "ki"
+        rows = self._rows(f"SELECT settled_count, settled_xor FROM {where}") if self._keeps(KI_SINCE) else []
         return (int(rows[0][0]), bytes(rows[0][1])) if rows else NO_MATCHES
 
     def acknowledgement(self) -> Acknowledgement | None:
         """Who knows of the difference as it is now; None: nobody does, or there is none."""
-        if int(self._rows("PRAGMA user_version")[0][0]) < ACKNOWLEDGED_SINCE:
+        if not self._keeps(ACKNOWLEDGED_SINCE):
             return None
         rows = self._rows("SELECT count, xor, at_s, trust, by FROM acknowledged JOIN ki USING(key)")
         if not rows or (rows[0][0], bytes(rows[0][1])) != self.difference():
@@ -141,17 +141,17 @@ class KeptRecords:
 
     def voids(self) -> dict[str, str]:
         """The matches that an operator has declared void, each with the reason."""
-        rows = self._rows("SELECT match, reason FROM voids") if self._keeps_ki() else []
+        rows = self._rows("SELECT match, reason FROM voids") if self._keeps(KI_SINCE) else []
         return {str(match): str(reason) for match, reason in rows}
 
     def names(self) -> dict[str, str]:
         """What players are called now, by KI number, where the KI has told another name."""
-        rows = self._rows("SELECT player, name FROM names") if self._keeps_ki() else []
+        rows = self._rows("SELECT player, name FROM names") if self._keeps(KI_SINCE) else []
         return {str(player): str(name) for player, name in rows}
 
     def erased(self) -> dict[str, str]:
         """By KI number of each player whom the KI has erased: what is read in its place."""
-        if int(self._rows("PRAGMA user_version")[0][0]) < ERASED_SINCE:
+        if not self._keeps(ERASED_SINCE):
             return {}
         return erased.aliases(self._rows("SELECT number, player FROM erased ORDER BY number"))
 
@@ -165,7 +165,7 @@ class KeptRecords:
 
     def match_ends(self, limit: int | None = None) -> list[Entry]:
         """The last events of the matches that are over, newest first, as far back as recordings are kept."""
-        if not self._keeps_recordings():
+        if not self._keeps(RECORDINGS_SINCE):
             return []
         rows = self._rows(
             "SELECT seq, at_ns, event, body FROM events WHERE event IN ('match_won', 'match_void')"
@@ -204,7 +204,7 @@ class KeptRecords:
 
         In order, from the recording's beginning on; and those after them that go no further than `until_seq`.
         """
-        if not self._keeps_recordings():
+        if not self._keeps(RECORDINGS_SINCE):
             return []
         # By numbers alone, so that a long list of recordings is not looked through.
         began = self._rows("SELECT max(first_seq) FROM recordings WHERE first_seq <= ?", (first_seq,))[0][0]
@@ -226,7 +226,7 @@ class KeptRecords:
     def all_parts(self) -> Iterator[RecordedPart]:
         """Every part of every recording that is kept, in order."""
         after = -1
-        while self._keeps_recordings():
+        while self._keeps(RECORDINGS_SINCE):
             rows = self._rows(
                 "SELECT recording, after_seq, last_seq, CAST(inputs AS BLOB),"
                 " iif(after_seq < recording, CAST(beginning AS BLOB), NULL)"
@@ -242,7 +242,7 @@ class KeptRecords:
 
     def fairness(self) -> FairnessReport | None:
         """The figures of fairness of the run that kept some last; None: no match has ended yet."""
-        if not self._keeps_recordings():
+        if not self._keeps(RECORDINGS_SINCE):
             return None
         rows = self._rows("SELECT incarnation, body, seq FROM fairness ORDER BY seq DESC LIMIT 1")
         return FairnessReport(*rows[0]) if rows else None
@@ -293,21 +293,15 @@ class KeptRecords:
 
     def _expect_records(self) -> None:
         """Raise JournalError for a file that only a reader has opened, of a heek that kept no records."""
-        if int(self._rows("PRAGMA user_version")[0][0]) < _RECORDS_SINCE:
+        if not self._keeps(_RECORDS_SINCE):
             raise JournalError(
                 f"{self.file}: was kept by an older heek, and has no records to sign yet; start the table "
                 "once, which makes them"
             )
 
-    def _keeps_recordings(self) -> bool:
-        """A file that only a reader has opened may be of an older heek."""
-        return int(self._rows("PRAGMA user_version")[0][0]) >= RECORDINGS_SINCE
-
-    def _keeps_digests(self) -> bool:
-        return int(self._rows("PRAGMA user_version")[0][0]) >= DIGESTS_SINCE
-
-    def _keeps_ki(self) -> bool:
-        return int(self._rows("PRAGMA user_version")[0][0]) >= KI_SINCE
+    def _keeps(self, since: int) -> bool:
+        """Whether the file has that schema or a later one; what only a reader has opened may be older."""
+        return int(self._rows("PRAGMA user_version")[0][0]) >= since
 
     def verify(self) -> list[str]:
         """Everything that is wrong with the journal, one line each; empty if it is sound."""

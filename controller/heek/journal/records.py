@@ -148,7 +148,7 @@ class FormerKey:
 
 @dataclass(frozen=True, slots=True)
 class SettledKey:
-    """What a comparison of digests came to for a key that the table had before."""
+    """What a comparison of digests came to for a key of the table, or one that it had before."""
 
     key: bytes
     settled: Digest
