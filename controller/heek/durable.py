@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 from typing import Final
 
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""By these numbers a disk says that there is no room."""
 READ_ONLY: Final = (
     "its file system is read-only: mount it for writing, and see to the card or disk, since a kernel makes a "
     "broken one so by itself (dmesg says why)"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, TextIO
 
 from heek import __version__
+from heek.durable import FULL
 from heek.errors import ConfigError, StoryError, TableError
 
 OK: Final = 0
@@ -21,7 +22,7 @@ MISTAKE: Final = 2
 NOT_AS_EXPECTED: Final = 3
 """A story's expectation did not hold."""
 
-_OUTPUT_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+_OUTPUT_FULL: Final = FULL | {errno.EIO}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from heek.cli import FAILED, OK, machine_output
 from heek.clock import SECOND, Clock, Instant
+from heek.durable import FULL
 from heek.errors import BackendError, ConfigError
 from heek.kinds import Kind
-from heek.whole_file import FULL
 
 if TYPE_CHECKING:
     from heek.config import Config

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 from typing import Final
 
+from heek.durable import FULL
 from heek.errors import JournalError
 from heek.journal.schema import not_writable
 
@@ -47,7 +47,7 @@ class FolderLock:
             raise _held(folder, said) from None
         except OSError as error:
             # A full disk must not keep a table from playing: the number is for a message alone.
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            if error.errno in FULL:
                 return
             self.release()
             raise not_writable(folder, error) from None

@@ -16,7 +16,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from heek.durable import READ_ONLY, leave_mark
+from heek.durable import FULL, READ_ONLY, leave_mark
 from heek.errors import JournalDamaged, JournalError, JournalUnwritable
 
 FILE_NAME: Final = "journal.sqlite3"
@@ -310,7 +310,7 @@ def damaged(file: Path, what: str) -> JournalDamaged:
 def not_writable(folder: Path, error: OSError) -> JournalError:
     """The state folder cannot be made or written: JournalUnwritable, unless no folder can be there."""
     kind: type[JournalError] = JournalUnwritable
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if error.errno in FULL:
         remedy = "make room on the card"
     elif error.errno == errno.EROFS:
         remedy = READ_ONLY
