@@ -64,9 +64,12 @@ _SYNTAX_HINTS: Final[tuple[tuple[str, str], ...]] = (
 
 def load(path: Path | str) -> Config:
     """Read a table's configuration file; raises ConfigError with all its mistakes, or if it has no table."""
-    if is_for_service_alone(path):
-        raise ConfigError(f"{path}: {service_alone_words(path)}, and heek ki serve --config takes this")
-    return from_text(_text_of(Path(path)), str(path))
+    try:
+        return from_text(_text_of(Path(path)), str(path))
+    except ConfigError:
+        if not is_for_service_alone(path):
+            raise
+    raise ConfigError(f"{path}: {service_alone_words(path)}, and heek ki serve --config takes this")
 
 
 def is_for_service_alone(path: Path | str) -> bool:
