@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import sqlite3
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -460,8 +459,13 @@ def test_whatever_is_lost_and_put_back_in_the_end_each_match_is_there_once(
         rig.close()
 
 
-def lose_key(folder: Path) -> None:
+def with_another_key(rig: Rig, folder: Path) -> Rig:
+    """The next start of a table that has lost its key."""
+    rig.close()
     (folder / "table.key").unlink()
+    rig = Rig(folder, rig.ki, seed=2, incarnation=2)
+    rig.start()
+    return rig
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["the old key is known", "from before the table came"])
@@ -478,10 +482,7 @@ def test_a_ki_put_back_gets_what_was_signed_by_a_key_that_is_lost(tmp_path: Path
     matches += play(rig, range(1, 12))
     rig.run(5)
     old = rig.key.id
-    rig.close()
-    lose_key(tmp_path)
-    rig = Rig(tmp_path, ki, seed=2, incarnation=2)
-    rig.start()
+    rig = with_another_key(rig, tmp_path)
     more = play(rig, range(12, 15))
     rig.run(40)
     assert rig.notes().formers[0].holds == digest(ki.held(old)) == digest(matches)
@@ -519,10 +520,7 @@ def test_an_old_key_that_is_forgotten_in_mid_offer_holds_up_nothing(tmp_path: Pa
     backup = ki.backup()
     matches += play(rig, range(1, 12))
     rig.run(5)
-    rig.close()
-    lose_key(tmp_path)
-    rig = Rig(tmp_path, ki, seed=2, incarnation=2)
-    rig.start()
+    rig = with_another_key(rig, tmp_path)
     rig.run(40)
     ki.restore(backup)
     batches = 0
@@ -554,14 +552,9 @@ def test_bytes_that_are_no_record_of_a_lost_key_hold_up_nothing(tmp_path: Path) 
     rig.start()
     matches = play(rig, range(4))
     rig.run(5)
-    rig.close()
-    db = sqlite3.connect(tmp_path / "journal.sqlite3")
-    with db:
-        db.execute("UPDATE results SET cbor = x'a1' WHERE match = ?", (str(uuid.UUID(bytes=matches[1])),))
-    db.close()
-    lose_key(tmp_path)
-    rig = Rig(tmp_path, ki, seed=2, incarnation=2)
-    rig.start()
+    damage = "UPDATE results SET cbor = x'a1' WHERE match = ?"
+    rig.ask(lambda journal: journal._db.execute(damage, (str(uuid.UUID(bytes=matches[1])),)))
+    rig = with_another_key(rig, tmp_path)
     rig.run(5)
     ki.restore(never)
     status = rig.run(100)
